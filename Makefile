@@ -29,9 +29,11 @@ help:
 # uv, where there is one, is quicker than pip. Both show how far they are.
 ifneq ($(shell command -v uv 2>/dev/null),)
 INSTALL := uv pip install --python $(BIN)/python
+UNINSTALL := uv pip uninstall --python $(BIN)/python
 WHEEL := uv build --quiet --wheel --out-dir
 else
 INSTALL := $(BIN)/python -m pip install --disable-pip-version-check --no-compile
+UNINSTALL := $(BIN)/python -m pip uninstall --yes
 WHEEL := $(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir
 endif
 
@@ -39,13 +41,18 @@ endif
 	@echo "making .venv and installing into it: a minute or a few, once"
 	$(PYTHON) -m venv .venv
 
+# What version 0.2 was called has files of the same names, so it is uninstalled before, and not after.
+without_former = $(if $(wildcard .venv/lib/python*/site-packages/hearsay-[0-9]*.dist-info),$(UNINSTALL) hearsay,:)
+
 # What the demo needs.
 .venv/ready: pyproject.toml constraints.txt | .venv/bin/python
+	$(without_former)
 	$(INSTALL) --constraint constraints.txt --editable '.[run]'
 	touch $@
 
 # What an extra of pyproject.toml needs besides: dev for checks and tests, deploy, and peers for attacks. One is installed at a time.
 .venv/ready-%: pyproject.toml constraints.txt | .venv/bin/python
+	$(without_former)
 	$(INSTALL) --constraint constraints.txt --editable '.[$*]'
 	touch .venv/ready $@
 .venv/ready-deploy .venv/ready-peers: .venv/ready-dev

@@ -61,7 +61,9 @@ else:
         if name == "__version__":
             from importlib.metadata import version
 
-            return version("hearsay")
+            from servers.distribution import DISTRIBUTION
+
+            return version(DISTRIBUTION)
         if name not in _HOMES:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         from importlib import import_module

@@ -107,6 +107,7 @@ def main() -> None:
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # matrices are small: threads wait for each other, and burn CPU
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]  # what a terminal cannot show
+    _warn_of_former_name()
     try:
         try:
             app()
@@ -136,6 +137,14 @@ class WithoutPandas(MetaPathFinder):
     def find_spec(self, fullname: str, path: object, target: object = None) -> None:
         if fullname == "pandas":
             raise ModuleNotFoundError("commands do without pandas", name=fullname)
+
+
+def _warn_of_former_name() -> None:
+    """Say at every start that an installation is shared with the former name: uninstalling that one breaks this one."""
+    from servers.distribution import former_name
+
+    if former := former_name():
+        sys.stderr.write(f"hearsay: {former.what}; {former.cure}\n")
 
 
 def _open_closed_streams() -> None:

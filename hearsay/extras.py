@@ -1,4 +1,4 @@
-"""The parts that `pip install hearsay` leaves out, as extras of the package: which one a command needs.
+"""The parts that an installation without extras leaves out: which extra a command needs.
 
 `uvx --from . hearsay demo` names no extra, and uvx is there to fetch what a command needs: under it, the command is
 started again with its extra.
@@ -12,6 +12,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from protocols.errors import HearsayError
+from servers.distribution import DISTRIBUTION, pip_install
 
 EXTRAS = {
     "dashboard": ["dashboard"],
@@ -30,13 +31,13 @@ class MissingExtra(HearsayError):
     """A package is not installed that an extra of hearsay has."""
 
     def __init__(self, package: str, extra: str) -> None:
-        super().__init__(f"this needs {package}, which is not installed", f"pip install 'hearsay[{extra}]'")
+        super().__init__(f"this needs {package}, which is not installed", pip_install(extra))
         self.extra = extra
 
 
 def rooms() -> set[str]:
     """The top-level packages of this one."""
-    return set((distribution("hearsay").read_text("top_level.txt") or "").split())
+    return set((distribution(DISTRIBUTION).read_text("top_level.txt") or "").split())
 
 
 def strangers() -> dict[str, str]:
@@ -63,8 +64,9 @@ def fetch(extra: str) -> None:
     uv = os.environ.get("UV")
     if uv is None or "UV_RUN_RECURSION_DEPTH" in os.environ or AGAIN in os.environ:  # the second is of `uv run`
         return
-    ours = distribution("hearsay")
+    ours = distribution(DISTRIBUTION)
     origin = json.loads(ours.read_text("direct_url.json") or "{}").get("url")
-    wanted = f"hearsay[{extra}] @ {origin}" if origin else f"hearsay[{extra}]=={ours.version}"
+    named = f"{DISTRIBUTION}[{extra}]"
+    wanted = f"{named} @ {origin}" if origin else f"{named}=={ours.version}"
     sys.stderr.write(f"hearsay: fetching what this command needs, once: the extra {extra!r}\n")
     os.execve(uv, [uv, "tool", "run", "--from", wanted, "hearsay", *sys.argv[1:]], {**os.environ, AGAIN: extra})

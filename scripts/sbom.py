@@ -3,7 +3,7 @@
     python scripts/sbom.py DIRECTORY > sbom.json
 
 DIRECTORY holds the files of the image (`podman image mount hearsay`, or an unpacked `docker export`). It needs
-cyclonedx-py, which `pip install 'hearsay[deploy]'` installs.
+cyclonedx-py, which `pip install 'hearsay-ldp[deploy]'` installs.
 """
 
 import json

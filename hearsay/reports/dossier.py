@@ -26,6 +26,7 @@ from protocols.errors import ResultsError, counted
 from protocols.planning import factor_of, of_100, plan
 from protocols.scheme import Scheme
 from protocols.survey import Survey, format_duration
+from servers.distribution import DISTRIBUTION
 from servers.settings import load
 from stream_app.kafka import Topics, retentions
 from views.results import Histogram
@@ -80,7 +81,7 @@ def dossier(file: Path, data: Path | None, kafka: str | None) -> tuple[str, list
         "error": max((max(exact.if_nobody, exact.if_half) for exact in known), default=0),
         "kept": kept.items(),
         "lost": lost,
-        "software": ", ".join(f"{name} {version(name)}" for name in ("hearsay", "numpy", "scipy")),
+        "software": ", ".join(f"{name} {version(name)}" for name in (DISTRIBUTION, "numpy", "scipy")),
         "python": python_version(),
         # What lines are left out for.
         "several": len(survey.asked) > 1 and survey.solution == "smp",

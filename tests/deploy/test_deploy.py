@@ -24,6 +24,7 @@ from hearsay.serving.worker import worker_pages
 from producers.edge import parse_edge
 from protocols.survey_text import parse_survey
 from protocols.wire import Reason
+from servers.distribution import DISTRIBUTION
 from servers.settings import KafkaSettings, Settings
 from stream_app.faust_app import monitoring as metrics
 from stream_app.faust_app.monitoring import Health
@@ -458,7 +459,7 @@ def test_every_image_is_a_parameter_that_a_release_names_by_its_digest() -> None
         (parameter,) = re.findall(r"^\$\{IMAGE_([A-Z]+):-", service["image"])
         assert re.search(rf"\b{parameter.lower()}\b", script), name
     told = kustomization("base")["images"]
-    assert told == [{"name": "hearsay", "newName": "hearsay", "newTag": version("hearsay")}]
+    assert told == [{"name": "hearsay", "newName": "hearsay", "newTag": version(DISTRIBUTION)}]
     used = {container["image"] for pod in PODS.values() for container in pod["containers"]}
     assert used == {"hearsay"}, "without a tag"
     assert re.findall(r"^FROM (\S+)", DOCKERFILE, re.MULTILINE) == ["${BASE}", "${BASE}"]

@@ -13,6 +13,7 @@ from xml.etree import ElementTree
 import pytest
 from packaging.requirements import Requirement
 
+from servers.distribution import DISTRIBUTION
 from servers.kafka_broker import POM, jars_directory
 from servers.redis_server import embedded_program, release_of
 from tests.helpers.minimum_versions import DPKG_SECONDS, has_minimum, minimums, too_old, too_old_in_bill
@@ -57,7 +58,7 @@ def test_packages_that_an_installation_may_keep() -> None:
     extras = project["optional-dependencies"]
     parts = (extras[name] for name in extras.keys() - {"dev", "peers"})  # of which we install exact versions
     for requirement in map(Requirement, {*project["dependencies"], *chain(*parts)}):
-        if requirement.name == "hearsay":
+        if requirement.name == DISTRIBUTION:
             continue
         lowest = [(requirement.name, one.version) for one in requirement.specifier if one.operator == ">="]
         assert lowest and not list(too_old("pypi", lowest))

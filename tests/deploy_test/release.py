@@ -9,6 +9,7 @@ from pathlib import Path
 
 import yaml
 
+from servers.distribution import DISTRIBUTION
 from tests.deploy_test import image, podman
 from tests.deploy_test.api_server import PROGRAMS_DIRECTORY
 from tests.deploy_test.workplace import DEPLOY, ROOT, StepFailed, Workplace, require
@@ -33,7 +34,7 @@ def bill_of_materials(place: Workplace, built: str) -> int:
     place.path("sbom.json").write_text(printed)
     components = json.loads(printed)["components"]
     versions = {component["name"].lower().replace("_", "-"): component["version"] for component in components}
-    require(versions.get("hearsay") == _version(), "the bill does not have this release of hearsay")
+    require(versions.get(DISTRIBUTION) == _version(), "the bill does not have this release of hearsay")
     tested = dict(re.findall(r"^([\w.-]+)==(\S+)$", (ROOT / "constraints.txt").read_text(), re.MULTILINE))
     tested = {name.lower().replace("_", "-"): version for name, version in tested.items()}
     for name in ("numpy", "pyarrow", "faust-streaming", "kafka-python", "redis", "numba"):

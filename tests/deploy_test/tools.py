@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
+from servers.distribution import pip_install
 from tests.deploy_test.api_server import PROGRAMS_DIRECTORY
 
 PODMAN_PROGRAMS = ("/usr/lib/podman", "/usr/libexec/podman", "/usr/local/lib/podman", "/usr/local/libexec/podman")
@@ -34,7 +35,7 @@ def _podman_program(name: str) -> Tool:
 
 
 def _package(name: str, module: str) -> Tool:
-    return Tool(name, "pip install 'hearsay[deploy]'", lambda: find_spec(module) is not None)
+    return Tool(name, pip_install("deploy"), lambda: find_spec(module) is not None)
 
 
 def _go() -> Tool:

@@ -20,6 +20,7 @@ from hearsay.library.estimating import FIGURES
 from protocols.errors import DeviceError, ResultsError, ScenarioError, SurveyError, WireError
 from protocols.scheme import Scheme
 from protocols.wire import CLOCK, FRAME, Clock, encode_clock
+from servers.distribution import DISTRIBUTION
 from tests.docs.pages import ROOT
 from tests.helpers.command_line import done
 from tests.helpers.surveys import scheme_with
@@ -48,7 +49,7 @@ def test_these_are_the_names_and_each_is_explained() -> None:
         assert found.__doc__ and "BaseModel" not in found.__doc__, name
         assert name in (ROOT / "docs" / "library.md").read_text(), name
     assert "return" in typing.get_type_hints(hearsay.estimate)
-    assert hearsay.__version__ == version("hearsay")
+    assert hearsay.__version__ == version(DISTRIBUTION)
 
 
 def test_importing_it_imports_nothing_heavy() -> None:

@@ -48,7 +48,7 @@ def install(uv: Path, dist: Path, tmp_path_factory: pytest.TempPathFactory) -> I
     def make(extras: str) -> Path:
         environment = tmp_path_factory.mktemp("environment")
         done(uv, "venv", "--quiet", "--python", sys.executable, environment)
-        (wheel,) = dist.glob("hearsay-*.whl")
+        (wheel,) = dist.glob("hearsay_ldp-*.whl")
         named = f"{wheel}[{extras}]" if extras else wheel
         into = ("--python", environment / "bin" / "python", "--constraint", ROOT / "constraints.txt")
         done(uv, "pip", "install", "--quiet", *into, named)

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -14,6 +15,7 @@ import pytest
 
 from hearsay.cli import COMMANDS
 from hearsay.extras import OF_COMMANDS, OF_PACKAGES
+from servers.distribution import DISTRIBUTION, pip_install
 from tests.docs.pages import ROOT, Page
 from tests.docs.test_commands import KAFKA, run_page, run_script
 from tests.helpers.command_line import done
@@ -28,7 +30,23 @@ MOST_ALONE = 150
 FAKES = """{id: lunch, start: 2026-01-01T00:00:00Z, period: 1d, eps_inf: 3, eps_1: 1,
  solution: rs+fd, guarantee: attribute,
  attributes: [{name: dish, values: [soup, salad, pasta]}, {name: drink, values: [tea, water]}]}"""
+TEXTS = {".py", ".md", ".toml", ".txt", ".sh", ".yaml", ".json", ".ipynb", ".js", ".html", ".cfg", ""}
+STRANGERS = re.compile(r"(pip install ([^\n`]*['\" ])?hearsay(?![-_\w/.])|(?<![\w-])hearsay\[)")
+COMMIT_OF_0_2 = "bbf08069f809e728f9c03d91cfe6bcc808b38bb9"
 long = pytest.mark.long(part="install")
+
+
+def test_nothing_says_to_install_the_program_of_somebody_else() -> None:
+    """On the public index, `hearsay` is a stranger's. What the changelog says of versions before stays as it was."""
+    listed = done("git", "ls-files", directory=ROOT).splitlines()
+    texts = [ROOT / name for name in listed if name != "CHANGELOG.md" and Path(name).suffix in TEXTS]
+    assert len(texts) > 500
+    for path in texts:
+        found = STRANGERS.search(path.read_text("utf-8"))
+        assert found is None, f"{path} says {found}: it is called {DISTRIBUTION}"
+    former = "hearsay"
+    assert STRANGERS.search(f"pip install -U '{former}[run]'"), "the search finds what it looks for"
+    assert STRANGERS.search(f"pip install {former}")
 
 
 def test_every_extra_that_is_named_exists() -> None:
@@ -72,7 +90,7 @@ def test_alone_it_plans_and_reads_and_names_the_extras_of_everything_else(instal
     for words, extra in wanted.items():
         refused = subprocess.run([alone, *words], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
         assert refused.returncode == 1, refused.stderr
-        assert f"pip install 'hearsay[{extra}]'" in refused.stderr
+        assert pip_install(extra) in refused.stderr
     assert done(alone, *report, "--json", directory=tmp_path) == done(whole, *report, "--json", directory=tmp_path)
     done(alone, *report, "--html", "report.html", directory=tmp_path)
     assert (tmp_path / "report.html").stat().st_size > 100_000
@@ -165,3 +183,42 @@ def outputs(place: Path) -> Path:
     made = place / "outputs"
     made.mkdir()
     return made
+
+
+@long
+def test_an_environment_of_version_0_2_is_told_how_to_change_the_name(uv: Path, dist: Path, tmp_path: Path) -> None:
+    """Both wheels own the same files. To follow the hint leaves the new one whole."""
+    former = wheel_of_0_2(tmp_path)
+    environment = tmp_path / "environment"
+    done(uv, "venv", "--quiet", "--seed", "--python", sys.executable, environment)
+    pip = environment / "bin/pip"
+    constraints = ("--quiet", "--disable-pip-version-check", "--constraint", ROOT / "constraints.txt")
+    done(pip, "install", *constraints, former)
+    (wheel,) = dist.glob("hearsay_ldp-*.whl")
+    done(pip, "install", *constraints, wheel)
+    command = environment / "bin/hearsay"
+    started = subprocess.run([command, "version"], capture_output=True, text=True, timeout=60, check=True)
+    assert "hearsay 0.2.0 is installed here, too: an older version of this program" in started.stderr
+    doctor = subprocess.run([command, "doctor", "--json"], capture_output=True, text=True, timeout=60, check=False)
+    findings = {finding["what"]: finding for finding in json.loads(doctor.stdout)["findings"]}
+    assert doctor.returncode == 1 and not findings["installation"]["ok"]
+    for told in re.findall("`(pip .*?)`", findings["installation"]["advice"]):
+        program, *words = shlex.split(told)
+        done(environment / "bin" / program, *words)
+    started = subprocess.run([command, "version"], capture_output=True, text=True, timeout=60, check=True)
+    assert started.stderr == ""
+    done(command, "survey", "new", "survey.yaml", "--example", "telemetry", directory=tmp_path)
+    done(command, "plan", "survey.yaml", directory=tmp_path)
+
+
+def wheel_of_0_2(directory: Path) -> Path:
+    """Built of the last commit at which the distribution was called `hearsay`."""
+    known = subprocess.run(["git", "cat-file", "-e", COMMIT_OF_0_2], cwd=ROOT, capture_output=True, check=False)
+    if known.returncode:
+        pytest.skip("this clone does not have the commit of version 0.2")
+    source = directory / "source"
+    done("git", "clone", "--quiet", "--shared", "--no-checkout", ROOT, source)
+    done("git", "checkout", "--quiet", COMMIT_OF_0_2, directory=source)
+    done(sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", directory, source)
+    (wheel,) = directory.glob("hearsay-0.2.0-*.whl")
+    return wheel

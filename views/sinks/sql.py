@@ -3,7 +3,7 @@
 A flush is one transaction. It deletes the rows of each result's survey and period, inserts them, and notes in
 `reached_v1` through which period a survey is complete.
 
-The driver of PostgreSQL, psycopg, is an extra: `pip install 'hearsay[postgresql]'`.
+The driver of PostgreSQL, psycopg, is an extra: the extra `postgresql`.
 """
 
 import sqlite3
@@ -19,6 +19,7 @@ import pyarrow as pa
 
 from analytics.columns import Part
 from protocols.errors import DeliveryError, SettingsError
+from servers.distribution import pip_install
 from servers.private_files import open_private, private_directory
 from servers.settings import has_password
 from views.sinks.sink import Made, TableSink, tables_of
@@ -182,7 +183,7 @@ class PostgresqlSink(SqlSink):
             import psycopg
         except ImportError:
             raise SettingsError(
-                "the driver of PostgreSQL is not installed", "run `pip install 'hearsay[postgresql]'`"
+                "the driver of PostgreSQL is not installed", f"run `{pip_install('postgresql')}`"
             ) from None
         self.errors, self._driver = (psycopg.Error,), psycopg
         super().__init__(address)

@@ -109,7 +109,7 @@ def show(found: list[dict[str, Any]]) -> None:
             ways = [errors, *(errors[way] for way in ("expected_distance", "noise_at_test_time") if way in errors)]
             print(f"{eps:<12}" + "".join(f"{_shown(way):>30}" for way in ways))
     if len(found[0]["models"]) == 1:
-        print("\nscikit-learn is not installed: trees, MLP and LASSO are left out (pip install 'hearsay[studies]')")
+        print("\nscikit-learn is not installed: trees, MLP and LASSO are left out (pip install 'hearsay-ldp[studies]')")
 
 
 def main() -> None:

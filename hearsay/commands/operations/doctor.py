@@ -19,6 +19,7 @@ from rich.table import Column, Table
 
 from hearsay.terminal import console
 from protocols.errors import HearsayError
+from servers.distribution import DISTRIBUTION, pip_install
 
 if TYPE_CHECKING:
     from servers.settings import Settings
@@ -43,9 +44,9 @@ def version(as_json: console.AsJson = False) -> None:
     Example: hearsay version
     """
     if as_json:
-        console.print_json({"hearsay": installed("hearsay")})
+        console.print_json({"hearsay": installed(DISTRIBUTION)})
     else:
-        console.out.print(f"hearsay {installed('hearsay')}")
+        console.out.print(f"hearsay {installed(DISTRIBUTION)}")
 
 
 def doctor(as_json: console.AsJson = False) -> None:
@@ -73,11 +74,15 @@ def doctor(as_json: console.AsJson = False) -> None:
 
 def _check(settings: Settings) -> Iterator[Finding]:
     from hearsay.extras import strangers
+    from servers.distribution import former_name
 
     python = ".".join(map(str, sys.version_info[:3]))
     yield Finding("Python", sys.version_info >= (3, 11), python, "install Python 3.11 or later")
     taken = "; ".join(f"{name} is that of {origin}" for name, origin in strangers().items())
     yield Finding("packages", not taken, taken or "all are ours", "use an environment of its own")
+    former = former_name()
+    if former is not None:
+        yield Finding("installation", False, former.what, former.cure)
     yield _program("java", ["-version"], "needed for a local Kafka broker only: install OpenJDK 17 or later")
     yield _program("mvn", ["--batch-mode", "-v"], "needed once, to fetch the local broker: install Maven")
     yield _asked("Redis server", _redis_server)
@@ -96,7 +101,7 @@ def _asked(what: str, ask: Callable[[], Finding]) -> Finding:
     except HearsayError as error:
         return Finding(what, False, error.message, error.hint)
     except ModuleNotFoundError as error:
-        return Finding(what, None, f"{error.name} is not installed", "pip install 'hearsay[all]'")
+        return Finding(what, None, f"{error.name} is not installed", pip_install("all"))
 
 
 def _program(name: str, arguments: list[str], advice: str) -> Finding:
