@@ -114,6 +114,7 @@ def edge(
     check: list[Path] | None = None,
     once: Annotated[bool, typer.Option("--once")] = False,
     end: Annotated[str | None, typer.Option(metavar="TIME")] = None,
+    most_faults: str = "5%",
     kafka: console.Kafka = None,
     as_json: console.AsJson = False,
     log_level: console.LogLevel = "INFO",
@@ -138,8 +139,12 @@ def edge(
         raise typer.Exit(1 if inspection.worst[1] else 0)
     until = None if end is None else moment_of("--end", end)
     configure_logs("WARNING" if once or until else log_level)
-    state = run_edge(declared, survey, edge_file.parent, kafka, once or until is not None, until)
-    show_edge(state, as_json)
+    bounded = once or until is not None
+    permitted = _parsed("--most-faults", _share, most_faults, f"{most_faults!r} is not a share, such as 5% or 0.05")
+    ran = run_edge(declared, survey, edge_file.parent, kafka, bounded, until)
+    show_edge(ran.state, as_json)
+    if bounded:
+        ran.require_few_faults(permitted)
     if not as_json:
         console.print_next("report", survey.id, *console.where(edge_file.parent / declared.data, kafka))
 

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Sequence
 from contextlib import closing
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -18,7 +19,7 @@ from producers.files import event_paths
 from producers.replay import Replay, Summary
 from producers.sinks import Sent, read_capture, send_capture
 from producers.stopping import Stop, ctrl_c_asks
-from protocols.errors import SettingsError, Stopped
+from protocols.errors import ReplayError, SettingsError, Stopped
 from protocols.survey import Survey
 from servers.settings import load
 
@@ -91,6 +92,24 @@ def send_directory(directory: Path, kafka: str | None) -> tuple[Sent, list[str]]
         ), new
 
 
+@dataclass(frozen=True)
+class EdgeRun:
+    """The state of an edge when it was started, and when it stopped."""
+
+    before: EdgeState
+    state: EdgeState
+
+    def require_few_faults(self, most: float) -> None:
+        """Refuse to call it a success if more than this share of the rows that were read has one fault."""
+        fault, count, share = self.state.worst_since(self.before)
+        if share > most:
+            raise ReplayError(
+                f"{count:,} of the {self.state.rows - self.before.rows:,} rows that were read ({share:.1%}) have one "
+                f"fault: {fault}; the other rows are counted",
+                "find out why with --check FILE; permit more with --most-faults",
+            )
+
+
 def read_edge(file: Path) -> tuple[EdgeDeclaration, Survey, Options]:
     """What the file of an edge declares, with paths relative to it; the edge's survey, and how events are read."""
     text = read_text(file, MAX_BYTES, "give the file of an edge, such as edge.yaml")
@@ -104,8 +123,8 @@ def read_edge(file: Path) -> tuple[EdgeDeclaration, Survey, Options]:
 
 def run_edge(
     declared: EdgeDeclaration, survey: Survey, beside: Path, kafka: str | None, once: bool, end: datetime | None
-) -> EdgeState:
-    """Read events until it is stopped, or once; the state of the edge then. Declared paths are relative to `beside`."""
+) -> EdgeRun:
+    """Read events until it is stopped, or once. Declared paths are relative to `beside`."""
     data, events = DataDirectory(beside / declared.data), load().at(declared.events.kafka).kafka
     if declared.events.topic is not None:
         from stream_app.kafka import limit_decompression  # loads Kafka's client, which files do not need
@@ -117,6 +136,7 @@ def run_edge(
         console.progress("reading events") as step,
         ctrl_c_asks() as stop,
     ):
+        before = edge.state
         source = declared.events.topic or declared.events.directory
         log.info("edge started", survey=survey.id, events=source, periods=edge.state.totals.periods)
 
@@ -134,7 +154,7 @@ def run_edge(
                 edge.end(end, stop)
         except Stopped as stopped:
             log.info("edge stopped", reason=stopped.message)
-        return edge.state
+        return EdgeRun(before, edge.state)
 
 
 def _wait(stop: Stop) -> bool:

@@ -62,6 +62,14 @@ class Counted:
         quality.found[Fault.DUPLICATE] = Found(self.totals.duplicates)
         return quality
 
+    def worst_since(self, before: "Counted") -> tuple[Fault, int, float]:
+        """The fault that lost most events since then: how many, and their share of the rows that were read."""
+        losing = [fault for fault in Fault if fault is not Fault.DUPLICATE]
+        counts = {fault: self.faults.get(fault.name, 0) - before.faults.get(fault.name, 0) for fault in losing}
+        worst = max(losing, key=counts.__getitem__)
+        rows = self.rows - before.rows
+        return worst, counts[worst], min(1.0, counts[worst] / max(1, rows))
+
     def counting(self, quality: Quality, late: Whole) -> Self:
         """The same with the faults of some more rows, and the periods of late events."""
         found = {fault.name: found.count for fault, found in quality.found.items() if fault is not Fault.DUPLICATE}

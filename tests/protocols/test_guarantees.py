@@ -154,6 +154,26 @@ def test_a_week_of_any_two_histories_is_as_far_apart_as_said(name: str, k: int, 
     assert not scheme.guarantees.any(8).exact
 
 
+@pytest.mark.parametrize("name", ["l-grr", "l-sue"])
+def test_reports_after_a_week_add_what_one_report_adds_at_most(name: str) -> None:
+    """Against all histories and all answers, of one report more than are enumerated."""
+    scheme = scheme_with(of_size(2, mechanism=name), eps_inf=2.0, eps_1=1.0)
+    more = second_round_loss(scheme.questions[0].mechanism)
+    stated = scheme.guarantees.any(8).whole
+    assert stated == pytest.approx(scheme.guarantees.any(7).whole + more)
+    if name == "l-grr":
+        assert whole_loss(history_distribution(scheme, 8)) <= stated
+    assert scheme.guarantees.any(100).whole == pytest.approx(stated + 92 * more)
+
+
+@pytest.mark.parametrize(("reports", "times"), [(4, 63.3), (7, 18.5), (8, 5.8), (100, 1.07)])
+def test_how_much_more_a_sum_over_reports_would_say_of_wide_bits(reports: int, times: float) -> None:
+    """The figures of PROTOCOLS 3: 100 values, eps_inf = 8, eps_1 = 1."""
+    scheme = scheme_with(of_size(100, mechanism="l-osue"), eps_inf=8.0, eps_1=1.0)
+    added_up = reports * second_round_loss(scheme.questions[0].mechanism)
+    assert added_up / scheme.guarantees.any(reports).whole == pytest.approx(times, rel=2e-3)
+
+
 @pytest.mark.parametrize("name", ["l-grr", "l-osue", "l-sue", "loloha", "l-geometric"])
 def test_a_cap_of_two_does_not_widen_what_any_three_reports_show(name: str) -> None:
     capped, free = (scheme_with(of_size(3, mechanism=name), eps_inf=1.0, eps_1=0.5, memo_cap=cap) for cap in (2, None))
