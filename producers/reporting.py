@@ -146,7 +146,11 @@ class Reporter:
             if len(rows)
         ]
         turns = (cut for turn in zip_longest(*cuts) for cut in turn if cut is not None)
-        return [(partition, encode_frame(reports.take(rows), self.scheme)) for partition, rows in turns]
+        return [
+            (partition, encode_frame(part, self.scheme))
+            for partition, rows in turns
+            for part in reports.take(rows).parts()  # more than one if answers are wide
+        ]
 
     def _confirm(self, portion: _Portion | None, so_far: Reported, progress: ProgressCallback) -> Reported:
         """Record the delivery of the portion that was sent, once the sink has confirmed it."""

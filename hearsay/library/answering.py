@@ -4,7 +4,7 @@ For simulations and tests. A real device (`hearsay.Device`) writes each period's
 that a retry sends the same bytes; these devices forget everything with the process.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 from secrets import token_bytes
 from typing import Any
@@ -40,7 +40,7 @@ class Fleet:
         self._last = np.full(devices, NEVER, dtype=np.int64)
 
     def report(self, period: int, values: Mapping[str, ArrayLike], devices: ArrayLike | None = None) -> list[bytes]:
-        """The reports of a period as frames, Arrow IPC streams of at most 4,096 rows.
+        """The reports of a period as frames, Arrow IPC streams of at most 4,096 rows, fewer if answers are wide.
 
         `values` has each attribute's true values, one per device, as the survey names them; of sets, a list of values
         per device. `devices` are the numbers
@@ -64,7 +64,8 @@ class Fleet:
                 for question in questions:
                     asked = self._respondent.values(question, chosen[rows], some, period)
                     answers[question.name] = self._respondent.answers(question, chosen[rows], period, asked)
-                yield Frame(scheme.survey.id, scheme.fingerprint, period, tokens[rows], gaps[rows], answers)
+                whole = Frame(scheme.survey.id, scheme.fingerprint, period, tokens[rows], gaps[rows], answers)
+                yield from whole.parts()
 
     def _choose(self, period: int, devices: ArrayLike | None) -> Devices:
         """The devices that report, checked: each one exists, is named once, and has not reported this period."""
@@ -83,6 +84,16 @@ class Fleet:
         return chosen.astype(np.uint64)
 
 
+def _elements(attribute: Attribute, row: Any, number: int) -> list[Any]:
+    """The values of one device's set: any iterable but a text, whose letters would be taken for values."""
+    if isinstance(row, str | bytes) or not isinstance(row, Iterable):
+        raise ScenarioError(
+            f"attribute {attribute.name!r}: row {number} is {type(row).__name__}, and no set of values",
+            "give a list, a set or another iterable of values for each device",
+        )
+    return list(row)
+
+
 def _places(attribute: Attribute, values: Mapping[str, ArrayLike], count: int) -> Values:
     """The place of each value in the survey's list. Errors name the row and not the value, which is personal data."""
     if attribute.name not in values:
@@ -90,8 +101,9 @@ def _places(attribute: Attribute, values: Mapping[str, ArrayLike], count: int) -
     given: Any = values[attribute.name]
     sizes = np.ones(count, dtype=np.int64)
     if attribute.several is not None:
-        sizes = np.array([len(row) for row in given], dtype=np.int64)
-        given = list(chain.from_iterable(given))
+        sets = [_elements(attribute, row, number) for number, row in enumerate(given)]
+        sizes = np.array([len(elements) for elements in sets], dtype=np.int64)
+        given = list(chain.from_iterable(sets))
     column = np.asarray(given)  # of any type: values are compared as text
     if column.shape != (sizes.sum(),) or len(sizes) != count:
         given = column.size if attribute.several is None else len(sizes)

@@ -59,7 +59,7 @@ def parse_survey(text: str, source: str = "survey", read_beside: ReadBeside | No
     try:
         document = read_yaml(text)
     except NotPlain as error:
-        raise SurveyError(f"{source}: {error}", "check indentation and quotes") from None
+        raise SurveyError(f"{source}: {error}", error.hint) from None
     if not isinstance(document.data, dict):
         raise SurveyError(f"{source}: expected keys and values", "start from `hearsay survey new`")
     fill_in_values(document.data, source, read_beside)

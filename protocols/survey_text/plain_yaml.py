@@ -20,6 +20,17 @@ MAX_PARTS = 75_000
 class NotPlain(ValueError):
     """Text that is not plain YAML; the message has the line."""
 
+    hint = "check indentation and quotes"
+
+
+class TooLong(NotPlain):
+    """Text that is not read, because of its size."""
+
+    hint = (
+        "list at most 65,536 values, put them into a file (`values_from`), give numbers as a `range`, "
+        "or ask for groups of values first"
+    )
+
 
 @dataclass
 class Document:
@@ -42,9 +53,9 @@ def read_yaml(text: str) -> Document:
     {'colours': ['red', 'no'], 'when': '12:30', 'then': None}
     """
     if len(text) > MAX_TEXT:
-        raise NotPlain(f"{len(text)} characters; at most {MAX_TEXT} are read")
+        raise TooLong(f"{len(text):,} characters; at most {MAX_TEXT:,} are read")
     if text.count(",") + text.count("\n") >= MAX_PARTS:
-        raise NotPlain(f"more than {MAX_PARTS} lines and values")
+        raise TooLong(f"more than {MAX_PARTS:,} lines and values")
     lines: dict[Path, int] = {}
     try:
         node = yaml.compose(text, Loader=_Loader)

@@ -235,3 +235,19 @@ def test_places_count_as_two_that_are_500_m_apart_however_large_the_grid_is(colu
         require_within(LimitSettings(**limits), Scheme(asked), [])
         with pytest.raises(StoreError):
             require_within(LimitSettings(**{name: 0.999 * limit for name, limit in limits.items()}), Scheme(asked), [])
+
+
+def test_an_edge_whose_rows_are_mostly_faulty_does_not_end_with_success(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    prepare(tmp_path, monkeypatch)
+    rows = [call.row().replace("2026-", "20x6-") for call in town.calls(20, 1)]
+    Path("dropped/bad.csv").write_text("".join([town.HEADER, *rows]))
+    refused = run("edge", "edge.yaml", "--once", "--json")
+    assert refused.returncode == 1
+    assert json.loads(refused.stdout)["faults"]["bad_time"] == len(rows)
+    assert f"{len(rows)} of the {len(rows)} rows that were read (100.0%) have one fault: bad time" in refused.stderr
+    assert "--most-faults" in refused.stderr
+    done("edge", "edge.yaml", "--once")  # nothing is read again: its rows are those of the run before
+    Path("dropped/more.csv").write_text(Path("dropped/bad.csv").read_text())
+    done("edge", "edge.yaml", "--once", "--most-faults", "100%")

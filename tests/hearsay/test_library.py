@@ -20,6 +20,7 @@ from hearsay.library.estimating import FIGURES
 from protocols.errors import DeviceError, ResultsError, ScenarioError, SurveyError, WireError
 from protocols.scheme import Scheme
 from protocols.wire import CLOCK, FRAME, Clock, encode_clock
+from protocols.wire.content import MAX_RECORD_BYTES
 from servers.distribution import DISTRIBUTION
 from tests.docs.pages import ROOT
 from tests.helpers.command_line import done
@@ -231,6 +232,27 @@ def test_devices_report_once_in_ascending_periods_and_a_wrong_value_is_located_a
     assert "ill" not in str(refused.value)
     with pytest.raises(SurveyError, match="memo_cap"):  # which needs a store
         hearsay.Fleet(survey("eps_inf: 4, eps_1: 2, memo_cap: 2"), 2)
+
+
+def test_sets_of_a_fleet_are_any_iterables_but_texts() -> None:
+    """A text would be taken apart into its letters, and may name a person: it is not repeated."""
+    features = {"name": "features", "values": ["sync", "mail", "maps", "chat"], "several": 2}
+    asked = scheme_with(features, eps_inf=None, eps_1=None, eps=2.0).survey
+    sets: list[typing.Any] = [{"sync"}, ("sync", "mail"), iter(["mail"]), {"mail": 1}.keys()]
+    assert len(hearsay.Fleet(asked, 4, SECRET).report(0, {"features": sets})) == 1
+    for wrong in ("sync", 7):
+        with pytest.raises(ScenarioError, match=r"row 1 is (str|int), and no set of values") as refused:
+            hearsay.Fleet(asked, 2, SECRET).report(0, {"features": [["mail"], wrong]})
+        assert "sync" not in str(refused.value)
+
+
+def test_wide_answers_of_a_fleet_are_cut_into_frames_that_fit() -> None:
+    names = [f"v{number}" for number in range(9000)]
+    asked = scheme_with({"name": "a", "values": names, "mechanism": "oue"}, eps_inf=None, eps_1=None, eps=1.0).survey
+    frames = hearsay.Fleet(asked, 4000, SECRET).report(0, {"a": names[:4000]})
+    assert len(frames) > 1
+    assert max(map(len, frames)) <= MAX_RECORD_BYTES
+    assert hearsay.estimate(asked, frames).num_rows == 9000
 
 
 def test_a_device_near_a_border_keeps_its_cell_also_if_it_does_not_know_where_it_is(tmp_path: Path) -> None:

@@ -133,8 +133,8 @@ HOSTILE: dict[str, tuple[str, str]] = {
     **json.loads((Path(__file__).parent / "hostile_texts.json").read_text()),
     "deep": ("[" * 5000, "not YAML"),
     "deep below one another": ("- " * 5000, "nested too deeply"),
-    "many values": ("id: [" + "a," * MAX_PARTS + "]", f"more than {MAX_PARTS} lines and values"),
-    "many lines": ("#\n" * (MAX_PARTS + 1), f"more than {MAX_PARTS} lines and values"),
+    "many values": ("id: [" + "a," * MAX_PARTS + "]", f"more than {MAX_PARTS:,} lines and values"),
+    "many lines": ("#\n" * (MAX_PARTS + 1), f"more than {MAX_PARTS:,} lines and values"),
     "many keys in one line": ("{a: " * 30 + "[" + "[] " * MAX_PARTS, "not YAML"),
     "long": ("#" * (MAX_TEXT + 1), "characters"),
 }
@@ -147,6 +147,12 @@ def test_what_is_not_plain_yaml_is_refused(name: str) -> None:
     with pytest.raises(SurveyError) as error:
         parse_survey(text, "s.yaml")
     assert word in error.value.message
+
+
+def test_a_list_that_is_too_long_is_not_called_a_fault_of_indentation() -> None:
+    with pytest.raises(SurveyError, match="more than 75,000 lines and values") as error:
+        parse_survey("attributes: [{name: a, values: [" + ", ".join(map(str, range(100_000))) + "]}]")
+    assert "at most 65,536 values" in error.value.hint and "indentation" not in error.value.hint
 
 
 def test_of_very_many_problems_the_first_are_shown() -> None:
