@@ -119,7 +119,7 @@ def test_the_plan_shows_what_noise_on_presence_costs() -> None:
     assert met is not None
     assert max(met.attributes["a"].if_half, met.attributes["a"].if_nobody) == pytest.approx(0.05, rel=1e-3)
     text = next(c.text for c in plan(wide, devices=1000).cautions if c.code == "useless-with-presence-noise")
-    assert "standard error of 0.66" in text and "set minimum instead" in text
+    assert "standard error of 0.66" in text and "who stayed away is not hidden" in text
     narrow = plan(scheme_with(of_size(4, mechanism="grr"), eps=1.0, presence_epsilon=1.0), devices=1000)
     assert narrow.presence is not None and narrow.presence.attributes["a"].if_half < 0.06
     assert "useless-with-presence-noise" not in {caution.code for caution in narrow.cautions}
