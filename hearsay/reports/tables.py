@@ -11,6 +11,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from analytics.estimation import quantile
 from analytics.integrity import ALPHA, MEANINGS, CheckName, Integrity, robust
 from analytics.mobility import (
     AskedAttribute,
@@ -224,15 +225,34 @@ def _percent(percent: Quantity | None) -> str:
         return NOTHING
     wide = percent.low is not None and percent.high is not None and percent.high > percent.low
     half = f" ± {((percent.high or 0) - (percent.low or 0)) / 2:.1f}" if wide else ""
-    return f"{percent.value:+.1f}{half} %"
+    return f"{percent.value:+z.1f}{half} %"
 
 
 def _half_width(quantity: Quantity) -> str:
-    return _number(None if quantity.low is None or quantity.high is None else (quantity.high - quantity.low) / 2)
+    """Half the width of the interval; on a border, how far from it the number can be.
+
+    An interval that lies outside of what is possible is cut to a point, and 0 ± 0 would look like a number without noise.
+
+    >>> _half_width(Quantity(value=40.0, error=10.0, low=20.0, high=60.0))
+    '20'
+    >>> _half_width(Quantity(value=0.0, error=10.0, low=0.0, high=0.0))
+    'at most 20'
+    """
+    if quantity.low is None or quantity.high is None:
+        return ""
+    if quantity.low < quantity.high or not quantity.error:
+        return _number((quantity.high - quantity.low) / 2)
+    away = quantile(0.95) * quantity.error
+    return f"at most {_number(away)}" if quantity.low <= 0 else f"at least {_number(quantity.low - away)}"
 
 
 def _number(value: float | None) -> str:
-    return "" if value is None else f"{value:,.0f}"
+    """A whole number; what is rounded to zero has no sign.
+
+    >>> _number(-0.2)
+    '0'
+    """
+    return "" if value is None else f"{value:z,.0f}"
 
 
 def verdict_lines(report: MobilityReport) -> Iterator[Text]:

@@ -6,7 +6,7 @@ import { readSpan, readView, writeView } from "../../../pages/assets/js/state/pe
 import { change, median, product, ratio } from "../../../pages/assets/js/state/quantities.js";
 import { periodsOf, rankedValues, valueSeries, widestWindow } from "../../../pages/assets/js/state/series.js";
 import { cellText, column, fileName, toCsv, toJson } from "../../../pages/assets/js/state/tables.js";
-import { clockOf, label, lengthName, periodName, periodsName, windowLabel } from "../../../pages/assets/js/state/words.js";
+import { clockOf, fixed, label, lengthName, percent, periodName, periodsName, signed, whole, windowLabel } from "../../../pages/assets/js/state/words.js";
 import { methodsOf } from "../../../pages/assets/js/charts/evaluation.js";
 import { arrivals, arrivalsView } from "../../../pages/assets/js/charts/arrivals.js";
 import { integrityCard } from "../../../pages/assets/js/charts/integrity.js";
@@ -165,4 +165,12 @@ test("an hour that the clock repeats is there twice, by its offsets", () => {
   assert.deepEqual(hours.map(clockOf), ["01:00", "02:00", "02:00 +01:00", "03:00"]);
   assert.deepEqual(windows.map(({ begin, end }) => windowLabel(begin, end, 3600).slice(11)), ["01:00", "02:00 +02:00", "02:00 +01:00"]);
   assert.deepEqual(hours.map((hour) => cellText(column("begin", "from"), hour).slice(11)), ["01:00", "02:00 +02:00", "02:00 +01:00", "03:00"]);
+});
+
+test("what is rounded to zero has no sign", () => {
+  assert.equal(percent(-0.04), "0.0 %");
+  assert.equal(signed(-0.04), "0.0 %");
+  assert.equal(signed(-0.05), "-0.1 %");
+  assert.equal(whole(-0.4), "0");
+  assert.equal(fixed(-1e-9, 2), "0.00");
 });

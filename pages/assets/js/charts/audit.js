@@ -1,7 +1,7 @@
 // An audit: what attacks on a survey reach, beside luck, the histogram alone, and the best possible.
 
 import { column } from "../state/tables.js";
-import { capitalised, readable, whole } from "../state/words.js";
+import { capitalised, fixed, readable, whole } from "../state/words.js";
 import { draw, make } from "../parts/dom.js";
 import { framed, sign, textPart } from "../parts/frame.js";
 
@@ -13,10 +13,10 @@ const NOTICEABLE = 0.01; // above luck, as a part of the axis
 // A figure in its unit.
 export function inUnit(unit, value) {
   if (value == null) return "";
-  if (unit === "chance") return value >= 1e-3 || value === 0 ? `${(100 * value).toFixed(2)} %` : `${(100 * value).toExponential(1)} %`;
-  if (unit === "share") return `${value > 0 ? "+" : ""}${(100 * value).toFixed(2)} points`;
+  if (unit === "chance") return value >= 1e-3 || value === 0 ? `${fixed(100 * value, 2)} %` : `${(100 * value).toExponential(1)} %`;
+  if (unit === "share") return `${value > 0 ? "+" : ""}${fixed(100 * value, 2)} points`;
   if (unit === "metres") return `${whole(value)} m`;
-  return value.toFixed(3) + (unit === "bits" ? " bits" : "");
+  return fixed(value, 3) + (unit === "bits" ? " bits" : "");
 }
 
 function seenReports({ reports }) {

@@ -4,6 +4,7 @@ import { column } from "../state/tables.js";
 import { choice } from "../parts/dom.js";
 import { framed, sign } from "../parts/frame.js";
 import { plotted } from "../parts/plotted.js";
+import { fixed } from "../state/words.js";
 
 const FIGURES = { accuracy: "Accuracy", auc: "AUC", parity_gap: "Parity gap", opportunity_gap: "Opportunity gap", accuracy_gap: "Accuracy gap" };
 
@@ -29,7 +30,7 @@ function sourceInk(context, source) {
 }
 
 function threeDecimals(value) {
-  return value.toFixed(3);
+  return fixed(value, 3);
 }
 
 function learntByBudget() {

@@ -11,7 +11,7 @@ const WHOLE = new Intl.NumberFormat("en-GB", { maximumFractionDigits: 0 });
 const THREE_DIGITS = new Intl.NumberFormat("en-GB", { maximumSignificantDigits: 3 });
 
 export function whole(value) {
-  return value == null ? NOTHING : WHOLE.format(Math.round(value));
+  return value == null ? NOTHING : WHOLE.format(Math.round(value) + 0); // -0 + 0 is 0
 }
 
 // A number with as many digits as its size needs.
@@ -22,8 +22,14 @@ export function number(value) {
   return THREE_DIGITS.format(value);
 }
 
+// With so many digits; what is rounded to zero has no sign.
+export function fixed(value, digits) {
+  const text = value.toFixed(digits);
+  return Number(text) === 0 ? (0).toFixed(digits) : text;
+}
+
 export function percent(value, digits = 1) {
-  return value == null ? NOTHING : `${value.toFixed(digits)} %`;
+  return value == null ? NOTHING : `${fixed(value, digits)} %`;
 }
 
 export function percentShare(value) {
@@ -31,7 +37,7 @@ export function percentShare(value) {
 }
 
 export function signed(value) {
-  return value == null ? NOTHING : `${value > 0 ? "+" : ""}${value.toFixed(1)} %`;
+  return value == null ? NOTHING : `${value > 0 ? "+" : ""}${fixed(value, 1)} %`;
 }
 
 export function short(value) {
