@@ -231,7 +231,7 @@ def _percent(percent: Quantity | None) -> str:
 def _half_width(quantity: Quantity) -> str:
     """Half the width of the interval; on a border, how far from it the number can be.
 
-    An interval that lies outside of what is possible is cut to a point, and 0 ± 0 would look like a number without noise.
+    An interval outside of what is possible is cut to a point, and 0 ± 0 would look like a number without noise.
 
     >>> _half_width(Quantity(value=40.0, error=10.0, low=20.0, high=60.0))
     '20'
