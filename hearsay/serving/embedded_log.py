@@ -182,7 +182,8 @@ def serve_surveys(surveys: Sequence[Survey], directory: Path, exposure: Exposure
             raise SurveyError(
                 f"survey {survey.id!r} names no minimum: results of a single person's report would be published",
                 "write minimum: 20, which hides numbers of fewer than 20 reports, but not how many devices "
-                "stayed away; or minimum: 0, which publishes every number and keeps the fingerprint of a survey that runs",
+                "stayed away; or minimum: 0, which publishes every number, and keeps the fingerprint of a survey "
+                "that runs",
             )
         data.check_destination(survey.id, THIS_PROCESS)
     schemes = {survey.id: Scheme(survey) for survey in surveys}
