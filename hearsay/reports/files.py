@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from rich.markup import escape
 
 from analytics.mobility import (
     MobilityReport,
@@ -25,10 +26,11 @@ from analytics.mobility import (
 )
 from analytics.windows import Window
 from hearsay.data_directory import COLLECTOR, DataDirectory, known_directory
+from hearsay.terminal import console
 from hearsay.terminal.console import Step
 from hearsay.terminal.dates import when
 from protocols.arrays import Whole
-from protocols.errors import ResultsError, ServerUnavailable, SettingsError, SurveyError
+from protocols.errors import ResultsError, ServerUnavailable, SettingsError, SurveyError, UnreadableRecord
 from protocols.survey import DAY, HOUR, Survey
 from servers.private_files import private_directory, write_private
 from servers.settings import load
@@ -50,13 +52,18 @@ def open_results(survey: str | None, data: Path | None, kafka: str | None) -> It
         from stream_app.kafka import KafkaMessages, Topics  # each takes time that the other does not need
 
         settings = load().at(kafka).kafka
-        yield Results(KafkaMessages(settings, Topics(settings.prefix))), data
+        yield Results(KafkaMessages(settings, Topics(settings.prefix)), say_left_out), data
         return
     from stream_app.local import LocalStore
 
     root = data or known_directory(survey)
     with closing(LocalStore.existing(root / COLLECTOR)) as store:
-        yield Results(store), root
+        yield Results(store, say_left_out), root
+
+
+def say_left_out(error: UnreadableRecord) -> None:
+    """Name a record that is left out, beside what is printed."""
+    console.err.print(f"[yellow]left out:[/] {escape(error.message)}", soft_wrap=True)
 
 
 def with_noted_losses(report: MobilityReport, data: Path) -> MobilityReport:
@@ -125,6 +132,8 @@ def mobility_of(
     """
     reports = results.mobility(survey)
     if not reports:
+        for error in results.unreadable.values():
+            raise error
         raise ResultsError(
             f"no final result of survey {survey!r} is published",
             "a period becomes final when it is closed: wait for its end and grace, or see `hearsay close`",
