@@ -82,7 +82,7 @@ class View(Generic[R]):
     def what_readers_refuse(self, result: BaseModel) -> str:
         """The fields of a result that readers of its JSON would refuse, and why; empty if they read it."""
         try:
-            self.model.model_validate(from_json(result.model_dump_json()))
+            self.model.model_validate(from_json(result.model_dump_json(warnings=False)))  # readers find the same
         except ValidationError as error:
             return what_is_wrong(error)
         return ""

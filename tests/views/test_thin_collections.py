@@ -7,7 +7,6 @@ import pytest
 from pydantic import BaseModel
 
 from tests.helpers.thin import KINDS, SIZES, WAYS, ThinCollection, check_published, scheme_of
-from views.results import MOBILITY
 from views.view import all_views
 
 COLLECTIONS = 1000
@@ -71,16 +70,3 @@ def models_of(model: type[BaseModel]) -> set[type[BaseModel]]:
 def test_no_model_of_a_result_takes_nan_or_infinity(view: Any) -> None:
     lenient = [model for model in models_of(view.model) if model.model_config.get("allow_inf_nan", True)]
     assert not lenient, lenient
-
-
-def test_quantiles_are_between_the_slots_that_have_answers_and_left_out_where_nothing_is_known() -> None:
-    """Of five slots, one has no answer; then only one slot has any."""
-    published = [
-        ThinCollection(scheme_of("presence of thresholds"), [12, 12], seed).published() for seed in range(1)
-    ]
-    for results in published:
-        for report in results.read(MOBILITY, results.store.surveys()[0].id):
-            for window in report.windows:
-                for attribute in window.attributes:
-                    for quantile in attribute.amount.quantiles if attribute.amount else ():
-                        assert 0 <= quantile.low <= quantile.value <= quantile.high <= 60
