@@ -85,7 +85,7 @@ def amount(answers: Answers) -> Amount:
 
 
 def _above_thresholds(attribute: Thresholds, answers: Answers) -> Amount:
-    """The same if answers tell what is above thresholds: in units of the range, the mean is the share of all answers."""
+    """The same if answers tell what is above thresholds: in units of the range, the mean is the share of all."""
     slots = answers.channel.k // 2
     above = np.arange(answers.channel.k) < slots
     passed = answers.of_groups(above[None, :])

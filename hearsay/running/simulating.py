@@ -11,7 +11,14 @@ import numpy as np
 from analytics.mobility import MobilityReport, WindowTruth
 from analytics.windows import Window
 from hearsay.data_directory import DataDirectory
-from hearsay.reports.files import keep_truth, mobility_of, next_period, require_results, wait_for_final, with_noted_losses
+from hearsay.reports.files import (
+    keep_truth,
+    mobility_of,
+    next_period,
+    require_results,
+    wait_for_final,
+    with_noted_losses,
+)
 from hearsay.running.collecting import collect
 from hearsay.terminal.console import Step, no_step
 from hearsay.terminal.dates import when

@@ -28,11 +28,11 @@ from stream_app.log.flushes import PARTIALS, Output
 from stream_app.merging.merger import Merger
 from tests.helpers.frames import random_answers
 from tests.helpers.published import Memory
+from tests.stream_app.worlds import KEY
 from views.reading import Results
 from views.results import NOWCASTS, histogram_table
 from views.view import View, all_views
 
-KEY = b"the operator's own key"
 SIZES = (0, 1, 2, 5, 12)
 """How many answers the periods of a thin collection have."""
 Terms = dict[str, Any]
