@@ -161,8 +161,8 @@ def require_results(results: Results, survey: str) -> None:
     if lacking:
         listed = ", ".join(map(str, lacking[:MOST_LISTED])) + (", ..." if len(lacking) > MOST_LISTED else "")
         raise ResultsError(
-            f"{counted(len(lacking), 'period')} of survey {survey!r} have no results, because one could not be made: "
-            f"period {listed}",
+            f"survey {survey!r} lacks the results of {counted(len(lacking), 'period')} ({listed}): a result of each "
+            "could not be made",
             f"the log names the result and its fields; {ADVICE}",
         )
 

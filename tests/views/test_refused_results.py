@@ -10,6 +10,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from analytics.mobility.model import Amount, AmountQuantile, Quantity
+from hearsay.reports.files import require_results
 from protocols.errors import ResultsError
 from stream_app.finals import FinalKey
 from stream_app.local import LocalStore
@@ -148,7 +149,11 @@ def test_a_data_directory_makes_the_period_when_it_is_opened_by_a_release_that_c
         LocalViews()(store)
     others = [key.period for key in world.keys if key.period != BAD]
     assert Results(store).periods(survey) == others
+    with pytest.raises(ResultsError, match=f"survey '{survey}' lacks the results of 1 period") as caught:
+        require_results(Results(store), survey)
+    assert "same command" not in caught.value.hint and "a release in which it is mended" in caught.value.hint
     LocalViews()(store)
+    require_results(Results(store), survey)
     assert Results(store).periods(survey) == [key.period for key in world.keys]
 
 
