@@ -10,12 +10,13 @@ from __future__ import annotations  # pyarrow is loaded when it is used, and not
 from collections.abc import Mapping
 from datetime import datetime
 from functools import cache
+from math import isfinite
 from types import NoneType
 from typing import Annotated, Any, Literal, NamedTuple, get_args, get_origin
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, PlainSerializer, PlainValidator, WithJsonSchema
+from pydantic import BaseModel, ConfigDict, PlainSerializer, PlainValidator, WithJsonSchema
 
 from protocols.arrays import Floats
 from protocols.arrays import lazy_arrow as pa
@@ -23,14 +24,21 @@ from protocols.survey import Told
 
 
 class ResultModel(Told):
-    """A part of a result. What its keys mean may stand in keys.txt."""
+    """A part of a result. What its keys mean may stand in keys.txt.
+
+    A number is finite, or the field is None. One that is not is written as it is: written as null, it would be read as
+    a number that is not known, or be refused where there is always one. So whoever checks a document finds it.
+    """
+
+    model_config = ConfigDict(allow_inf_nan=False, ser_json_inf_nan="constants")
 
 
 def _column(entries: Any) -> Floats:
     column = np.asarray(entries, dtype=np.float64)  # None becomes NaN
     if column.ndim != 1:
         raise ValueError("a column is a list of numbers")
-    return column
+    infinite = np.isinf(column)
+    return np.where(infinite, np.nan, column) if infinite.any() else column
 
 
 def _listed(column: Floats) -> list[float | None]:
@@ -94,7 +102,13 @@ class Part(NamedTuple):
 
     @staticmethod
     def of(types: Types, rows: int, entries: Mapping[str, Any]) -> Part:
-        """Rows: of each column a sequence of their entries, where NaN becomes null; or the entry that all have."""
+        """Rows: of each column a sequence of their entries, or the entry that all have.
+
+        NaN and infinity become null.
+
+        >>> Part.of({"a": float, "b": float}, 2, {"a": [1.5, np.inf], "b": np.nan}).table().to_pylist()
+        [{'a': 1.5, 'b': None}, {'a': None, 'b': None}]
+        """
         return Part(rows, {name: _arrow_column(entries.get(name), _arrow_type(kind)) for name, kind in types.items()})
 
     @staticmethod
@@ -117,7 +131,13 @@ class Part(NamedTuple):
 
 
 def _arrow_column(entry: Any, kind: pa.DataType) -> pa.Array | pa.Scalar:
-    return pa.array(entry, kind, from_pandas=True) if isinstance(entry, SEVERAL) else pa.scalar(entry, kind)
+    if not isinstance(entry, SEVERAL):
+        missing = isinstance(entry, float) and not isfinite(entry)
+        return pa.scalar(None if missing else entry, kind)
+    if kind != pa.float64():
+        return pa.array(entry, kind, from_pandas=True)
+    numbers = np.asarray(entry, dtype=np.float64)  # None becomes NaN
+    return pa.array(numbers, kind, mask=~np.isfinite(numbers))
 
 
 @cache

@@ -67,6 +67,14 @@ class ResultsError(HearsayError):
     """Results that are not published, contradict each other, or cannot be read."""
 
 
+class UnreadableRecord(ResultsError):
+    """One record that is no result. Readers leave it out; `record` names it."""
+
+    def __init__(self, message: str, hint: str = "", *, record: str) -> None:
+        super().__init__(message, hint)
+        self.record = record
+
+
 class DeliveryError(HearsayError):
     """Reports that did not reach their sink, with where."""
 

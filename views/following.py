@@ -1,6 +1,6 @@
 """Views of a Kafka cluster's finals, made for ever: in a worker, or in a process of its own; and its result topics."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import closing, contextmanager
 from threading import Event, Thread
 from typing import Any
@@ -12,12 +12,14 @@ from kafka.errors import KafkaError
 from protocols.errors import DeliveryError, HearsayError
 from servers.kafka_clients import DURABLE, opened
 from servers.settings import KafkaSettings
+from stream_app.finals import FinalKey
 from stream_app.kafka import KafkaMessages, TopicFollower, Topics
 from stream_app.log import FINALS, OPEN, RECORD_BYTES, VALUE_BYTES, Output
+from views.refusing import Refusals, Refused
 from views.results.histogram import HISTOGRAMS
 from views.runner import Runner
 from views.sinks.sink import Made, Sink, check_address, open_sink
-from views.sinks.topics import TopicsSink, last_periods
+from views.sinks.topics import TopicsSink, periods_of
 
 TOPICS = "topics"
 """The sink that is the cluster's own result topics."""
@@ -36,7 +38,7 @@ class KafkaTopics(TopicsSink):
     def __init__(self, kafka: KafkaSettings, topics: Topics) -> None:
         super().__init__(VALUE_BYTES)
         self._kafka, self._topics = kafka, topics
-        self._complete: dict[str, int] | None = None
+        self._published: Collection[FinalKey] | None = None
         self._producer = opened(
             KafkaProducer,
             kafka,
@@ -61,12 +63,12 @@ class KafkaTopics(TopicsSink):
                 "see whether the brokers are up, and `hearsay topics check`; results are made again from finals",
             ) from error
 
-    def complete(self) -> Mapping[str, int]:
+    def published(self) -> Collection[FinalKey]:
         """As of the first time that this is asked: what this sink writes later is its own."""
-        if self._complete is None:
+        if self._published is None:
             histograms = KafkaMessages(self._kafka, self._topics).messages(HISTOGRAMS.name)
-            self._complete = last_periods(message.key for message in histograms)
-        return self._complete
+            self._published = periods_of(message.key for message in histograms)
+        return self._published
 
     def close(self) -> None:
         self._producer.close(timeout=5)
@@ -83,21 +85,23 @@ def following(
     sinks: Sequence[str],
     mine: Callable[[], Any] = lambda: everything,
     made: Callable[[Made], None] = lambda made: None,
+    refused: Callable[[Refused], None] = lambda refused: None,
 ) -> Iterator[None]:
     """Make views for the time of the block, in a thread for each sink: one that fails stops no other.
 
     `mine()` gives the surveys to make views of, as a function that equals itself while they are the same. When they are
     others, finals are read from the beginning. Whatever goes wrong is logged and tried again, with a sink opened anew.
-    `made` is told of the results for TOPICS.
+    `made` is told of the results for TOPICS, `refused` once of each that is not published.
     """
     stopping = Event()
+    refusals = Refusals(refused)
 
     def follow(open_one: Callable[[], Sink], told: Callable[[Made], None]) -> None:
         while not stopping.is_set():
             surveys = mine()
             try:
                 with closing(TopicFollower(kafka, topics, (FINALS, OPEN))) as followed, closing(open_one()) as sink:
-                    runner = Runner([sink], surveys, told)
+                    runner = Runner([sink], surveys, told, refusals=refusals)
                     while not stopping.is_set() and mine() == surveys:
                         runner.apply(followed.poll(POLL_SECONDS))
             except HearsayError as error:

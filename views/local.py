@@ -13,6 +13,7 @@ from protocols.survey import Survey
 from stream_app.finals import FinalKey
 from stream_app.local import EmbeddedApp, LocalStore
 from stream_app.log import FINALS, OPEN, Come, Output
+from views.refusing import Refusals
 from views.runner import Runner
 from views.sinks.sink import open_sink
 from views.sinks.topics import StoreTopics
@@ -35,6 +36,7 @@ class LocalViews:
         self._runner: Runner | None = None
         self._last = 0
         self._alone_until: float | None = None  # without other sinks
+        self._refusals = Refusals()
 
     def __call__(self, store: LocalStore) -> None:
         if self._alone_until is not None and monotonic() >= self._alone_until:
@@ -52,7 +54,7 @@ class LocalViews:
         if self._runner is None:
             others = self._sinks if self._alone_until is None else ()
             opened = [self._opened.enter_context(closing(open_sink(address))) for address in others]
-            self._runner = Runner([StoreTopics(store), *opened])
+            self._runner = Runner([StoreTopics(store), *opened], refusals=self._refusals)
             messages = self._first(self._runner, store)
         else:
             messages = [message for _, message in store.after(self._last, (FINALS, OPEN))]
@@ -64,8 +66,11 @@ class LocalViews:
 
     def _first(self, runner: Runner, store: LocalStore) -> list[Output]:
         """What is to be read at a start: not all finals, but those that something may be made of."""
-        since = {survey.id: runner.first_needed(survey) for survey in store.surveys()}
         finals = sorted(map(FinalKey.decode, store.keys(FINALS)))
+        periods: dict[str, list[int]] = {survey.id: [] for survey in store.surveys()}
+        for key in finals:
+            periods.setdefault(key.survey, []).append(key.period or 0)
+        since = {survey.id: runner.first_needed(survey, periods[survey.id]) for survey in store.surveys()}
         needed = [key.encode() for key in finals if (key.period or 0) >= since.get(key.survey, 0)]
         return [*store.messages_with(FINALS, needed), *store.messages(OPEN)]
 

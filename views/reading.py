@@ -1,13 +1,17 @@
-"""Reading published results: the same for every store, which provides only the messages of a topic."""
+"""Reading published results: the same for every store, which provides only the messages of a topic.
+
+A record that cannot be read is left out and named: it costs the result of one period, and not those of the survey.
+"""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from operator import itemgetter
 from typing import Any, NamedTuple, Protocol, TypeVar
 
-from pydantic import BaseModel
+import structlog
+from pydantic import BaseModel, ValidationError
 
-from protocols.errors import ResultsError
+from protocols.errors import ResultsError, UnreadableRecord
 from protocols.survey import Survey
 from stream_app.finals import FinalKey
 from stream_app.log import FINALS, Output, TopicName
@@ -16,11 +20,13 @@ from views.forecasts import FORECASTS, ForecastResult
 from views.results.histogram import HISTOGRAMS, Histogram
 from views.results.mobility import MOBILITY, MobilityResult
 from views.results.status import LIVE, Live
-from views.view import View, all_views
+from views.view import View, all_views, what_is_wrong
 
 FOREIGN = "was it written by another version, or by something else than a worker?"
 
 R = TypeVar("R", bound=BaseModel)
+
+log = structlog.get_logger(__name__)
 
 
 class Messages(Protocol):
@@ -35,17 +41,39 @@ class Messages(Protocol):
         """How many messages a topic has, about."""
 
 
-class Results:
-    """The published results of any number of surveys."""
+def _warn(error: UnreadableRecord) -> None:
+    log.warning("a record is left out", record=error.record, error=error.message, advice=error.hint)
 
-    def __init__(self, store: Messages) -> None:
+
+class Results:
+    """The published results of any number of surveys. `left_out` is told once of each record that cannot be read."""
+
+    def __init__(self, store: Messages, left_out: Callable[[UnreadableRecord], None] = _warn) -> None:
         self.store = store
+        self.unreadable: dict[str, UnreadableRecord] = {}  # by record
+        self._left_out = left_out
 
     def read(self, view: View[R], survey: str) -> list[R]:
-        """The results of a survey of one kind, by period. One that lacks a piece is not there yet, or no longer."""
+        """The results of a survey of one kind, by period. One that lacks a piece is not there yet, or no longer.
+
+        One that cannot be read is left out. Raises ResultsError if it is one of a newer version.
+        """
         values, pieces = self._holding(view, survey)
-        read = (decode_result(view, key, value, pieces.get(key, {}).values()) for key, value in values.items())
-        return [result for result in read if result is not None]
+        found: list[R] = []
+        for key, value in values.items():
+            try:
+                result = decode_result(view, key, value, pieces.get(key, {}).values())
+            except UnreadableRecord as error:
+                self._leave_out(error)
+                continue
+            if result is not None:
+                found.append(result)
+        return found
+
+    def _leave_out(self, error: UnreadableRecord) -> None:
+        if error.record not in self.unreadable:
+            self.unreadable[error.record] = error
+            self._left_out(error)
 
     def values(self, view: View[Any], survey: str | None = None) -> dict[FinalKey, bytes]:
         """Each result as published, in the order of the keys, of one survey or of all; large ones without columns."""
@@ -61,7 +89,11 @@ class Results:
         results: dict[Any, bytes] = {}
         pieces: dict[FinalKey, dict[Any, bytes]] = {}
         for message in self.store.messages(view.name):
-            key, piece = _decode_key(view, message.key)
+            try:
+                key, piece = _decode_key(view, message.key)
+            except UnreadableRecord as error:
+                self._leave_out(error)
+                continue
             if survey not in (None, key.survey):
                 continue
             held, place = (results, key) if piece is None else (pieces.setdefault(key, {}), piece)
@@ -165,8 +197,10 @@ def _decode_key(view: View[Any], key: bytes) -> tuple[FinalKey, int | None]:
             raise ValueError
         return found, int(number) if cut else None
     except ValueError:
-        raise ResultsError(
-            f"topic {view.name}: a record has the key {key!r} instead of {view.topic.key}", FOREIGN
+        raise UnreadableRecord(
+            f"topic {view.name}: a record has the key {key!r} instead of {view.topic.key}",
+            FOREIGN,
+            record=f"topic {view.name}, key {key!r}",
         ) from None
 
 
@@ -188,7 +222,12 @@ def decode_result(view: View[R], key: FinalKey, value: bytes, pieces: Iterable[b
             join(tree, [known[name] for name in listed])
         return view.model.model_validate(tree)
     except (ValueError, LookupError, TypeError) as error:
-        raise ResultsError(f"{_place(view, key)}: the record is not a {view.kind} result: {error}", FOREIGN) from None
+        wrong = what_is_wrong(error) if isinstance(error, ValidationError) else error
+        raise UnreadableRecord(
+            f"{_place(view, key)}: the record is not a {view.kind} result: {wrong}",
+            FOREIGN,
+            record=_place(view, key),
+        ) from None
 
 
 def _place(view: View[Any], key: FinalKey) -> str:

@@ -12,7 +12,8 @@ from functools import cache
 from pkgutil import resolve_name
 from typing import Annotated, Any, Generic, TypeVar
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, ValidationError
+from pydantic_core import from_json
 
 from analytics.columns import Part
 from protocols.scheme import Scheme
@@ -78,11 +79,38 @@ class View(Generic[R]):
         """What the header of each record says."""
         return f"application/vnd.hearsay.{self.kind}+json"
 
+    def what_readers_refuse(self, result: BaseModel) -> str:
+        """The fields of a result that readers of its JSON would refuse, and why; empty if they read it."""
+        try:
+            self.model.model_validate(from_json(result.model_dump_json(warnings=False)))  # readers find the same
+        except ValidationError as error:
+            return what_is_wrong(error)
+        return ""
+
     def messages(self, key: FinalKey, result: BaseModel, limit: int = VALUE_BYTES) -> list[Output]:
         """A result as it is published: its pieces, if it is too large for one record, and then the result."""
         name, (pieces, whole) = key.encode(), encode(result, limit)
         messages = [Output(self.name, b"%s#%d" % (name, at), piece, _headers(PIECE)) for at, piece in enumerate(pieces)]
         return [*messages, Output(self.name, name, whole, _headers(self.content_type))]
+
+
+FIELDS_SHOWN = 5
+
+
+def what_is_wrong(error: ValidationError) -> str:
+    """The fields of a result that do not fit its model, and why. What they hold is not repeated.
+
+    >>> from analytics.mobility.model import AmountQuantile
+    >>> try:
+    ...     AmountQuantile(at=0.5, value=float("nan"), low=0, high=None)
+    ... except ValidationError as error:
+    ...     what_is_wrong(error)
+    'value: Input should be a finite number; high: Input should be a valid number'
+    """
+    found = error.errors(include_url=False, include_context=False, include_input=False)
+    named = ["{}: {}".format(".".join(map(str, one["loc"])), one["msg"]) for one in found]
+    more = len(named) - FIELDS_SHOWN
+    return "; ".join(named[:FIELDS_SHOWN]) + (f"; and {more} more" if more > 0 else "")
 
 
 @cache

@@ -57,14 +57,17 @@ def nearest(frequencies: Floats, channel: Channel) -> Floats:
     """The nearest frequencies that are possible: a distribution, or, of sets, shares from 0 to 1 that sum to L.
 
     Of sets, fewer devices have the second padding than the first, and so on. Both conditions are met in turn. Of
-    thresholds, fewer numbers are above the second slot than above the first.
+    thresholds, fewer numbers are above the second slot than above the first; a slot without answers stays NaN.
     """
     if not isinstance(channel, SupportChannel) or channel.several == 1:
         return norm_sub(frequencies)
     from scipy.optimize import isotonic_regression  # takes a while to import
 
     if channel.slots:
-        above = np.clip(isotonic_regression(frequencies[: channel.items], increasing=False).x, 0, 1)
+        above = np.array(frequencies[: channel.items])
+        known = np.isfinite(above)
+        if known.any():  # one NaN would make all of them NaN
+            above[known] = np.clip(isotonic_regression(above[known], increasing=False).x, 0, 1)
         return np.concatenate([above, 1 - above])
 
     found, items = np.array(frequencies), channel.items

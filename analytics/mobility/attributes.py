@@ -85,34 +85,48 @@ def amount(answers: Answers) -> Amount:
 
 
 def _above_thresholds(attribute: Thresholds, answers: Answers) -> Amount:
-    """The same if answers tell what is above thresholds: in units of the range, the mean is the share of all answers.
-
-    A quantile can be in a slot unless too few numbers are above the slot before, or too many above the one after. Its
-    value is between the middles of slots, at both ends of the range all numbers and none are above.
-    """
-    slots, shares = answers.channel.k // 2, answers.shares
+    """The same if answers tell what is above thresholds: in units of the range, the mean is the share of all."""
+    slots = answers.channel.k // 2
     above = np.arange(answers.channel.k) < slots
     passed = answers.of_groups(above[None, :])
     at = attribute.numbers_at
     value, low, high = (at(float(part[0]) / slots) for part in (passed.value, passed.low, passed.high))
     error = passed.error[0] / slots * (at(1) - at(0))
     mean = Estimates(*map(np.asarray, (value, error, low, high)))
-    before, after = np.append(1.0, shares.high[: slots - 1]), np.append(shares.low[1:slots], 0.0)
-    middles = np.concatenate([[0.0], (np.arange(slots) + 0.5) / slots, [1.0]])
-    falling = np.concatenate([[1.0], answers.consistent.value[:slots], [0.0]])
-    quantiles = []
-    for level in attribute.quantiles if slots > 1 else ():
-        (kept,) = np.nonzero((before >= 1 - level) & (1 - level >= after))
-        found = float(np.interp(level - 1, -falling, middles))
-        ends = (min(found, kept.min(initial=slots) / slots), max(found, (kept.max(initial=-1) + 1) / slots))
-        quantiles.append(AmountQuantile(at=level, value=at(found), low=at(ends[0]), high=at(ends[1])))
     return Amount(
         mean=quantity(mean),
         sum=quantity(product(mean, answers.visitors)),
         off=float(np.ptp(attribute.number.numbers[0]) / 2),
-        quantiles=tuple(quantiles),
-        top=quantity(shares[slots - 1]),
+        quantiles=_between_slots(attribute, answers, slots) if slots > 1 else (),
+        top=quantity(answers.shares[slots - 1]),
     )
+
+
+def _between_slots(attribute: Thresholds, answers: Answers, slots: int) -> tuple[AmountQuantile, ...]:
+    """The quantiles of numbers that are asked by thresholds, as far as the slots with answers tell them.
+
+    A quantile can be in a slot unless too few numbers are above the slot before, or too many above the one after. Its
+    value is between the middles of slots with answers, at both ends of the range all numbers and none are above. Where
+    a slot has no answer, a quantile that can be in every slot is left out: nothing is known about it.
+    """
+    shares, falling = answers.shares, answers.consistent.value[:slots]
+    before = np.append(1.0, shares.high[: slots - 1])
+    after = np.append(shares.low[1:slots], 0.0)
+    known = np.isfinite(falling)
+    middles = (np.arange(slots) + 0.5) / slots
+    numbers = np.concatenate([[0.0], middles[known], [1.0]])
+    above = np.concatenate([[1.0], falling[known], [0.0]])
+    quantiles = []
+    for level in attribute.quantiles:
+        (kept,) = np.nonzero((before >= 1 - level) & (1 - level >= after))
+        if len(kept) == slots and not known.all():
+            continue
+        found = float(np.interp(level - 1, -above, numbers))
+        low = min(found, kept.min(initial=slots) / slots)
+        high = max(found, (kept.max(initial=-1) + 1) / slots)
+        at = attribute.numbers_at
+        quantiles.append(AmountQuantile(at=level, value=at(found), low=at(low), high=at(high)))
+    return tuple(quantiles)
 
 
 def _mean(answers: Answers, middles: Floats) -> Estimates:

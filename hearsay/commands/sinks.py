@@ -42,6 +42,7 @@ def views(
     kafka = load().kafka
     topics, sinks = Topics(kafka.prefix), to or [TOPICS]
     if once:
+        configure_logs("WARNING")
         for sink in sinks:
             with closing(opener(sink, kafka, topics)()) as opened, console.progress("making results") as step:
                 fill(KafkaMessages(kafka, topics), opened, step=lambda done, total: step(done, total, "reading finals"))
@@ -112,11 +113,13 @@ def backfill_sink(
     Example: hearsay sinks backfill --data hearsay-data/demo --to sqlite:results.sqlite
     """
     from hearsay.reports.files import chosen, open_results
+    from servers.logs import configure_logs
     from views.runner import backfill
     from views.sinks import open_sink
 
     if (data is None) == (kafka is None):
         raise SettingsError("one of --data and --kafka is needed", "name where the finals are")
+    configure_logs("WARNING")
     with (
         open_results(survey, data, kafka) as (results, _),
         closing(open_sink(to)) as opened,

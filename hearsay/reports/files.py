@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from rich.markup import escape
 
 from analytics.mobility import (
     MobilityReport,
@@ -25,17 +26,20 @@ from analytics.mobility import (
 )
 from analytics.windows import Window
 from hearsay.data_directory import COLLECTOR, DataDirectory, known_directory
+from hearsay.terminal import console
 from hearsay.terminal.console import Step
 from hearsay.terminal.dates import when
 from protocols.arrays import Whole
-from protocols.errors import ResultsError, ServerUnavailable, SettingsError, SurveyError
+from protocols.errors import ResultsError, ServerUnavailable, SettingsError, SurveyError, UnreadableRecord, counted
 from protocols.survey import DAY, HOUR, Survey
 from servers.private_files import private_directory, write_private
 from servers.settings import load
 from views.reading import Results
+from views.refusing import ADVICE
 from views.results import NOWCASTS, MobilityResult
 
 LENGTHS = {"hour": HOUR, "day": DAY, "week": 7 * DAY}
+MOST_LISTED = 5
 POLL_SECONDS = 1.0
 TIMEOUT_SECONDS = 90.0
 
@@ -50,13 +54,18 @@ def open_results(survey: str | None, data: Path | None, kafka: str | None) -> It
         from stream_app.kafka import KafkaMessages, Topics  # each takes time that the other does not need
 
         settings = load().at(kafka).kafka
-        yield Results(KafkaMessages(settings, Topics(settings.prefix))), data
+        yield Results(KafkaMessages(settings, Topics(settings.prefix)), say_left_out), data
         return
     from stream_app.local import LocalStore
 
     root = data or known_directory(survey)
     with closing(LocalStore.existing(root / COLLECTOR)) as store:
-        yield Results(store), root
+        yield Results(store, say_left_out), root
+
+
+def say_left_out(error: UnreadableRecord) -> None:
+    """Name a record that is left out, beside what is printed."""
+    console.err.print(f"[yellow]left out:[/] {escape(error.message)}", soft_wrap=True)
 
 
 def with_noted_losses(report: MobilityReport, data: Path) -> MobilityReport:
@@ -125,6 +134,9 @@ def mobility_of(
     """
     reports = results.mobility(survey)
     if not reports:
+        for error in results.unreadable.values():
+            raise error
+        require_results(results, survey)
         raise ResultsError(
             f"no final result of survey {survey!r} is published",
             "a period becomes final when it is closed: wait for its end and grace, or see `hearsay close`",
@@ -142,6 +154,19 @@ def mobility_of(
     return report if data is None else with_noted_losses(report, data)
 
 
+def require_results(results: Results, survey: str) -> None:
+    """Raise ResultsError if a period that is final has no results: they were refused when they were made."""
+    made = set(results.periods(survey))
+    lacking = [key.period for key in results.finals(survey) if key.period is not None and key.period not in made]
+    if lacking:
+        listed = ", ".join(map(str, lacking[:MOST_LISTED])) + (", ..." if len(lacking) > MOST_LISTED else "")
+        raise ResultsError(
+            f"survey {survey!r} lacks the results of {counted(len(lacking), 'period')} ({listed}): a result of each "
+            "could not be made",
+            f"the log names the result and its fields; {ADVICE}",
+        )
+
+
 def wait_for_final(results: Results, survey: str, period: int, step: Step) -> None:
     """Wait until the results of a period are published.
 
@@ -155,7 +180,8 @@ def wait_for_final(results: Results, survey: str, period: int, step: Step) -> No
         if time.monotonic() - changed > TIMEOUT_SECONDS:
             raise ServerUnavailable(
                 f"period {waiting_for} of survey {survey!r} is sent and closed, but its result is not published",
-                "start a worker on the same cluster (hearsay worker), then run this again: nothing is sent twice",
+                "start a worker on the same cluster (hearsay worker), then run this again: nothing is sent twice; if "
+                "one is running, its log says what is wrong",
             )
         time.sleep(POLL_SECONDS)
 

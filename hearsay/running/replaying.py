@@ -10,6 +10,7 @@ from pathlib import Path
 import structlog
 
 from hearsay.data_directory import DataDirectory
+from hearsay.reports.files import require_results
 from hearsay.running.collecting import collect
 from hearsay.survey_files import MAX_BYTES, read_survey, read_text
 from hearsay.terminal import console
@@ -62,7 +63,10 @@ def replay_events(
             def show(share_read: float, rows: int, reports: int) -> None:
                 step(round(100 * share_read), 100, f"{rows:,} events, {reports:,} reports")
 
-            return replay.run(show, stop)
+            summary = replay.run(show, stop)
+            if to.results is not None and kafka is None:
+                require_results(to.results, survey.id)
+            return summary
 
 
 def send_directory(directory: Path, kafka: str | None) -> tuple[Sent, list[str]]:

@@ -11,7 +11,14 @@ import numpy as np
 from analytics.mobility import MobilityReport, WindowTruth
 from analytics.windows import Window
 from hearsay.data_directory import DataDirectory
-from hearsay.reports.files import keep_truth, mobility_of, next_period, wait_for_final, with_noted_losses
+from hearsay.reports.files import (
+    keep_truth,
+    mobility_of,
+    next_period,
+    require_results,
+    wait_for_final,
+    with_noted_losses,
+)
 from hearsay.running.collecting import collect
 from hearsay.terminal.console import Step, no_step
 from hearsay.terminal.dates import when
@@ -76,9 +83,11 @@ def simulate(
             simulation.run(range(next_period(results, survey.id), scenario.periods), show, stop)
         except Stopped as stopped:
             raise Stopped(stopped.message, "run the same command again to continue from there") from None
-        wait_for_final(results, survey.id, scenario.periods - 1, step)
+        if kafka is not None:
+            wait_for_final(results, survey.id, scenario.periods - 1, step)
         report = mobility_of(results, survey.id)
-    keep_truth(directory, survey.id, true_windows(scenario, report, survey))
+        keep_truth(directory, survey.id, true_windows(scenario, report, survey))
+        require_results(results, survey.id)
     return with_noted_losses(report, directory)
 
 

@@ -18,8 +18,9 @@ import uvloop
 from gateway.http import Listener, Response, most_connections
 from gateway.service import Page, Watching, health_pages, metrics_page
 from hearsay.serving.running import WATCHERS
-from stream_app.faust_app import REGISTRY, Health, note_forecasts, note_verdict, owner_of
+from stream_app.faust_app import REGISTRY, Health, note_forecasts, note_refused_result, note_verdict, owner_of
 from views.forecasts import ForecastResult
+from views.refusing import Refused
 from views.results import Histogram
 from views.sinks import Made
 
@@ -77,6 +78,11 @@ class Merged:
 
     def __call__(self, survey: str) -> bool:
         return owner_of(survey, self.partitions) in self.owned
+
+
+def note_refused(refused: Refused) -> None:
+    """Count a refused result. The log has said which one it is."""
+    note_refused_result(refused.key.survey)
 
 
 def note(made: Made) -> None:

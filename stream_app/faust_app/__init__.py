@@ -9,5 +9,5 @@ from stream_app.faust_app.acceptance import (
 )
 from stream_app.faust_app.agents import WorkerOptions
 from stream_app.faust_app.app import run_worker, wait_for_topics
-from stream_app.faust_app.monitoring import REGISTRY, Health, note_forecasts, note_verdict
+from stream_app.faust_app.monitoring import REGISTRY, Health, note_forecasts, note_refused_result, note_verdict
 from stream_app.faust_app.writing import owner_of

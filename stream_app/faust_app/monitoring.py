@@ -38,6 +38,9 @@ RECOVERY_SECONDS = Gauge(
     "hearsay_recovery_seconds", "From the last assignment of partitions until reading on", ["table"], registry=REGISTRY
 )
 
+REFUSED_RESULTS = Counter(
+    "hearsay_refused_results", "Results that could not be made, by survey", ["survey"], registry=REGISTRY
+)
 FORECAST = Counter("hearsay_forecast_numbers", "Published numbers with a forecast", ["survey"], registry=REGISTRY)
 UNEXPECTED = Counter("hearsay_unexpected", "Those outside its 99 % interval", ["survey"], registry=REGISTRY)
 CONTRADICTED = Gauge(
@@ -76,6 +79,11 @@ def note_finals(finals: Iterable[Period]) -> None:
     for survey, _ in finals:
         FINALS.labels(survey).inc()
         _last_final[survey] = time.monotonic()
+
+
+def note_refused_result(survey: str) -> None:
+    """A result of a period was refused: nothing of the period is published."""
+    REFUSED_RESULTS.labels(survey).inc()
 
 
 def note_forecasts(survey: str, numbers: int, unexpected: int) -> None:

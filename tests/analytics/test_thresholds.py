@@ -153,3 +153,34 @@ def test_a_year_of_changing_numbers_has_two_memos() -> None:
     assert promise.renaming is not None and promise.renaming.whole == pytest.approx(4.0)
     control = scheme_with({"name": "a", "range": {"last": 60}, "mechanism": "l-geometric"}, eps_inf=2, eps_1=1)
     assert control.questions[0].mechanism.encoding.states == 61
+
+
+def without_slots(question: Question, empty: list[int], n: int = 4000) -> Amount:
+    """What is found of even numbers, if no device has drawn some of the slots."""
+    slots = question.k // 2
+    flip = question.mechanism.first
+    true = 1 - (np.arange(slots) + 0.5) / slots
+    above = np.rint(n * (flip.q + true * (flip.p - flip.q))).astype(np.int64)  # type: ignore[union-attr]
+    counts = np.concatenate([above, n - above])
+    for slot in empty:
+        counts[[slot, slot + slots]] = 0
+    return found(question, counts)
+
+
+@pytest.mark.parametrize("empty", [[0], [5], [11], [3, 4], [0, 1, 10, 11]])
+def test_quantiles_are_interpolated_over_the_slots_that_have_answers(empty: list[int]) -> None:
+    (question,) = asked(12, eps=3).questions
+    whole, summary = without_slots(question, []), without_slots(question, empty)
+    assert [quantile.at for quantile in summary.quantiles] == [*QUARTERS]
+    for quantile, known in zip(summary.quantiles, whole.quantiles, strict=True):
+        assert quantile.value == pytest.approx(60 * quantile.at, abs=2)
+        assert quantile.low <= known.low and known.high <= quantile.high, "fewer answers say no more"
+    assert (summary.top is not None and summary.top.value is None) == (11 in empty)
+
+
+def test_a_quantile_of_which_answers_say_nothing_is_left_out() -> None:
+    (question,) = asked(12, eps=1).questions
+    counts = np.zeros(24, dtype=np.int64)
+    counts[5] = 1
+    assert found(question, counts).quantiles == ()
+    assert found(question, np.ones(24, dtype=np.int64)).quantiles, "where each slot has answers, all are published"

@@ -1,6 +1,6 @@
 """What is published: reports as the merge makes them, one for each period, and messages that are read back."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import views.results.histogram
@@ -8,14 +8,14 @@ from analytics.mobility import CountHistory, MobilityReport, combine, mobility_r
 from protocols.scheme import Scheme
 from protocols.survey import Survey
 from stream_app.counting.counters import Counts
-from stream_app.finals import Final, NotCounted, Release
+from stream_app.finals import Final, FinalKey, NotCounted, Release
 from stream_app.log.flushes import Come, Output, TopicName, Write
 from views.past import Past, PeriodAnswers
 from views.reading import Results
 from views.results import HISTOGRAMS, MOBILITY, Histogram, MobilityResult
 from views.results.histogram import Kind
 from views.runner import Runner
-from views.sinks.topics import NO_LIMIT, TopicsSink, last_periods
+from views.sinks.topics import NO_LIMIT, TopicsSink, periods_of
 
 
 class Kept(TopicsSink):
@@ -35,8 +35,8 @@ class Kept(TopicsSink):
     def _write(self, stages: Sequence[Sequence[Output]]) -> None:
         self.kept += [message for stage in stages for message in stage]
 
-    def complete(self) -> Mapping[str, int]:
-        return last_periods(message.key for message in self.messages(HISTOGRAMS.name))
+    def published(self) -> Collection[FinalKey]:
+        return periods_of(message.key for message in self.messages(HISTOGRAMS.name))
 
     def close(self) -> None:
         """Nothing to close."""

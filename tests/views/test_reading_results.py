@@ -2,13 +2,15 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from pydantic_core import to_json
 
-from protocols.errors import ResultsError
+from protocols.errors import ResultsError, UnreadableRecord
 from stream_app.counting import Statistics
 from stream_app.counting.counters import Counts
 from stream_app.finals import Final, FinalKey, NotCounted, Status
@@ -18,6 +20,7 @@ from stream_app.log.codec import VALUE_BYTES, compress
 from stream_app.log.flushes import FINALS, OPEN, Output
 from tests.helpers.published import Kept, Memory
 from tests.helpers.surveys import of_size, scheme_with
+from views.encoding import decode
 from views.reading import Results
 from views.results import HISTOGRAMS, LIVE, MOBILITY, Live
 from views.view import View, is_piece
@@ -81,16 +84,37 @@ ODD = compress(b'{"schema_version":2,"survey":"s","pieces":7}')
 
 
 @pytest.mark.parametrize("value", [*WRONG, ODD, ODD[:-9], b"not compressed"])
-def test_a_record_that_is_no_result_is_named(value: bytes) -> None:
-    with pytest.raises(ResultsError, match="topic histograms, key s/4: the record is not a histogram result"):
-        Memory([final(HISTOGRAMS, "s", 4, value)]).histograms("s")
+def test_a_record_that_is_no_result_is_left_out_and_named_once(value: bytes) -> None:
+    good = [made for made in published_results(2) if made.topic == HISTOGRAMS.name]
+    left_out: list[UnreadableRecord] = []
+    results = Results(Memory([*good, final(HISTOGRAMS, "s", 4, value)]).store, left_out.append)
+    for _ in range(2):
+        assert [histogram.period for histogram in results.histograms("s")] == [0, 1], "one bad record costs its period"
+    (error,) = left_out
+    assert error.message.startswith("topic histograms, key s/4: the record is not a histogram result")
 
 
 @pytest.mark.parametrize("key", [b"s", b"s/x", b"\xff/1", b"s/1#x"])
-def test_a_key_that_names_no_period_is_an_error_that_shows_it(key: bytes) -> None:
-    with pytest.raises(ResultsError, match="topic histograms: a record has the key") as caught:
-        Memory([Output(HISTOGRAMS.name, key, b"{}")]).histograms("s")
-    assert repr(key) in caught.value.message
+def test_a_key_that_names_no_period_is_left_out_and_shown(key: bytes) -> None:
+    good = [made for made in published_results(1) if made.topic == HISTOGRAMS.name]
+    results = Memory([Output(HISTOGRAMS.name, key, b"{}"), *good])
+    assert [histogram.period for histogram in results.histograms("s")] == [0]
+    (error,) = results.unreadable.values()
+    assert "topic histograms: a record has the key" in error.message and repr(key) in error.message
+
+
+def test_a_number_that_is_null_costs_one_period_and_its_field_is_named() -> None:
+    made = published_results(3)
+    for place, output in enumerate(made):
+        if output.topic == HISTOGRAMS.name and output.key == b"s/1":
+            tree = decode(output.value)
+            tree["attributes"][0]["n"] = "many"
+            made[place] = replace(output, value=compress(to_json(tree)))
+    results = Memory(made)
+    assert [histogram.period for histogram in results.histograms("s")] == [0, 2]
+    assert [report.windows[0].first for report in results.mobility("s")] == [0, 1, 2], "another kind is not touched"
+    (error,) = results.unreadable.values()
+    assert "attributes.0.n: Input should be a valid integer" in error.message and "many" not in error.message
 
 
 def test_a_directory_keeps_the_first_final(in_a_directory: Write) -> None:
@@ -143,6 +167,11 @@ def published(periods: int, seed: int = 0) -> list[Output]:
     finals = [message(FINALS, "s", period, final(period)) for period in range(periods)]
     status = Status(survey="s", closed_through=periods - 1, open={periods: 2000})
     return [*finals, message(OPEN, "s", periods, final(periods)), status.message]
+
+
+def published_results(periods: int) -> list[Output]:
+    """What is made of the finals of some periods."""
+    return Memory(published(periods), SCHEME.survey).made
 
 
 def made(periods: int, limit: int, seed: int = 0) -> list[Output]:

@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pkgutil import resolve_name
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from pydantic import BaseModel
 
@@ -48,6 +48,20 @@ class Sink(Protocol):
         """Make everything that was added durable: all results of a period, or none that `complete` would count."""
 
     def close(self) -> None: ...
+
+
+@runtime_checkable
+class Resuming(Protocol):
+    """A sink that can lack a period and have later ones. Others get nothing of a survey after a refused period."""
+
+    def skip(self, key: FinalKey) -> None:
+        """Take note that the results of a period are refused, and that later ones follow.
+
+        Until they are there, `complete` stays below the period, or `lacks` finds it.
+        """
+
+    def lacks(self, key: FinalKey) -> bool:
+        """Whether the results of a period that `complete` includes are not there."""
 
 
 class SinkKind(NamedTuple):
@@ -100,18 +114,32 @@ class TableSink(Sink, ABC):
         with_tables = [view for view in all_views() if view.tables is not None]
         self.edition = " ".join(sorted(view.name + view.table_suffix for view in with_tables))
         self._waiting: list[Made] = []
+        self._skipped: dict[str, int] = {}  # by survey: the first period of which results were refused
 
     def add(self, made: Made) -> None:
         if made.view.tables is not None and made.key.period is not None:
             self._waiting.append(made)
+
+    def skip(self, key: FinalKey) -> None:
+        """Go on, but be complete through the period before only: all from this one on is made again at the next start.
+
+        Rows are replaced, so that changes nothing.
+        """
+        self._skipped.setdefault(key.survey, key.period or 0)
+
+    def lacks(self, key: FinalKey) -> bool:
+        return False
 
     def flush(self) -> None:
         waiting, self._waiting = self._waiting, []
         through: dict[str, int] = {}
         for made in waiting:
             through[made.key.survey] = max(through.get(made.key.survey, -1), made.key.period or 0)
+        for survey, period in self._skipped.items():
+            if through.get(survey, -1) >= period:
+                through[survey] = period - 1
         if waiting:
-            self._write(waiting, through)
+            self._write(waiting, {survey: period for survey, period in through.items() if period >= 0})
 
     @abstractmethod
     def _write(self, waiting: Sequence[Made], through: Mapping[str, int]) -> None:

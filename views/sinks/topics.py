@@ -5,7 +5,7 @@ which period a survey is complete.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from stream_app.finals import FinalKey
 from stream_app.local import LocalStore
@@ -23,6 +23,19 @@ class TopicsSink(Sink, ABC):
     def __init__(self, limit: int) -> None:
         self._limit = limit
         self._waiting: list[Output] = []
+
+    def skip(self, key: FinalKey) -> None:
+        """Nothing: that a period has no histogram shows that its results are not there."""
+
+    def lacks(self, key: FinalKey) -> bool:
+        return key not in self.published()
+
+    @abstractmethod
+    def published(self) -> Collection[FinalKey]:
+        """The periods that had a histogram when the sink was opened, or have one now."""
+
+    def complete(self) -> Mapping[str, int]:
+        return {key.survey: key.period or 0 for key in sorted(self.published())}
 
     def add(self, made: Made) -> None:
         self._waiting += made.view.messages(made.key, made.result, self._limit)
@@ -45,19 +58,23 @@ class StoreTopics(TopicsSink):
     def __init__(self, store: LocalStore) -> None:
         super().__init__(NO_LIMIT)
         self._store = store
+        self._published: Collection[FinalKey] | None = None
 
     def _write(self, stages: Sequence[Sequence[Output]]) -> None:
         with self._store.transaction():
             for stage in stages:
                 self._store.write(stage)
 
-    def complete(self) -> Mapping[str, int]:
-        return last_periods(self._store.keys(HISTOGRAMS.name))
+    def published(self) -> Collection[FinalKey]:
+        """As of the first time that this is asked: what this sink writes later is its own."""
+        if self._published is None:
+            self._published = periods_of(self._store.keys(HISTOGRAMS.name))
+        return self._published
 
     def close(self) -> None:
         """Nothing: whoever opened the store closes it."""
 
 
-def last_periods(keys: Iterable[bytes]) -> dict[str, int]:
-    """The last period of each survey among the keys of results, without those of pieces."""
-    return {survey: period or 0 for survey, period in sorted(FinalKey.decode(key) for key in keys if b"#" not in key)}
+def periods_of(keys: Iterable[bytes]) -> frozenset[FinalKey]:
+    """The periods among the keys of results, without those of pieces."""
+    return frozenset(FinalKey.decode(key) for key in keys if b"#" not in key)

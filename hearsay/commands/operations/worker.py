@@ -33,7 +33,7 @@ def worker(
 
     keep_memory()  # before the packages that make threads
 
-    from hearsay.serving.worker import Merged, note, serve_pages
+    from hearsay.serving.worker import Merged, note, note_refused, serve_pages
     from servers.logs import configure_logs
     from servers.settings import load
     from stream_app.faust_app import WorkerOptions, run_worker, wait_for_topics
@@ -48,5 +48,9 @@ def worker(
         topics = wait_for_topics(settings.kafka, app or settings.kafka.prefix, health)
         options = WorkerOptions(settings.kafka, topics, clock_key, presence_key, session, check_tokens)
         sinks = [TOPICS, *settings.sinks.split()]
-        with following(settings.kafka, topics, sinks, lambda: Merged(topics.merge_partitions, health.merging()), note):
+
+        def mine() -> Merged:
+            return Merged(topics.merge_partitions, health.merging())
+
+        with following(settings.kafka, topics, sinks, mine, note, note_refused):
             run_worker(options, health)
