@@ -29,11 +29,13 @@ from hearsay.terminal.console import Step
 from hearsay.terminal.dates import when
 from protocols.arrays import Whole
 from protocols.errors import ResultsError, ServerUnavailable, SettingsError, SurveyError
+from protocols.privacy import CentralLoss
+from protocols.scheme import Scheme
 from protocols.survey import DAY, HOUR, Survey
 from servers.private_files import private_directory, write_private
 from servers.settings import load
 from views.reading import Results
-from views.results import NOWCASTS, MobilityResult
+from views.results import NOWCASTS, MobilityResult, crowds_of, readers_figure
 
 LENGTHS = {"hour": HOUR, "day": DAY, "week": 7 * DAY}
 POLL_SECONDS = 1.0
@@ -140,6 +142,14 @@ def mobility_of(
             f"published: periods {report.windows[0].first} to {max(window.last for window in report.windows)}",
         )
     return report if data is None else with_noted_losses(report, data)
+
+
+def figure_of(results: Results, survey: Survey) -> CentralLoss | None:
+    """What readers of all results of a survey learn about one device; None if the survey has no `central`."""
+    if survey.central is None:
+        return None
+    scheme = Scheme(survey)
+    return readers_figure(scheme, crowds_of(scheme, results.histograms(survey.id)))
 
 
 def wait_for_final(results: Results, survey: str, period: int, step: Step) -> None:

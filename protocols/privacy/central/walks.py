@@ -29,7 +29,7 @@ FINEST = 1e-5  # of an epsilon: how far the bisection goes
 REACH = 24_000  # grid points of losses in either direction; what is beyond is added to delta
 CUT = 1e-13  # the chance of sums that may wrap around, at either end; it is added to delta
 ROUNDING = 1e-15  # what Fourier transforms get wrong at a grid point, at most
-RATES = tuple(np.geomspace(1e-6, 1, 80).tolist())  # at which sums of losses are bounded
+RATES: tuple[float, ...] = tuple(np.geomspace(1e-6, 1, 80).tolist())  # at which sums of losses are bounded
 
 
 @dataclass(frozen=True, eq=False)
@@ -316,8 +316,8 @@ def _tail(parts: Sequence[tuple[Losses, int]], sign: int) -> float:
         if rate * farthest >= 700:
             return inf
         moments = [log(losses.mass @ np.exp(sign * rate * at)) for losses, at in zip(ends, numbers, strict=True)]
-        total = sum(n * moment for n, moment in zip(times, moments, strict=True))
-        return float(total - log(CUT)) / rate
+        total: float = sum(n * moment for n, moment in zip(times, moments, strict=True))
+        return (total - log(CUT)) / rate
 
     ends, times = [losses for losses, _ in parts], [n for _, n in parts]
     numbers = [np.arange(len(losses.mass)) + losses.first for losses in ends]
