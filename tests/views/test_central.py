@@ -161,9 +161,9 @@ def test_an_attribute_that_is_left_out_hides_nobody_if_its_noised_counts_are_in_
 
 @pytest.fixture(scope="module")
 def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What release 0.2 has published, when results stated the figure: histograms of version 6, live of version 8."""
+    """What was published when results stated the figure: histograms of version 6, live results of version 8."""
     directory = tmp_path_factory.mktemp("kept")
-    with tarfile.open(Path(__file__).parents[1] / "states" / "central-of-0.2.tar.xz") as archive:
+    with tarfile.open(Path(__file__).parents[1] / "states" / "central-stated.tar.xz") as archive:
         archive.extractall(directory, filter="data")
     return directory
 
