@@ -8,7 +8,9 @@ import numpy as np
 
 from analytics.mobility import axes_of
 from pages.events import Event, Record, event
-from protocols.planning import AttributePlan, Plan, PrecisionPlan, chances, plan
+from protocols.errors import counted
+from protocols.planning import AttributePlan, Plan, PrecisionPlan, chance_of_readers, chances, plan
+from protocols.privacy import CentralLoss
 from protocols.question import Question
 from protocols.scheme import Scheme
 from protocols.survey import Attribute, Survey
@@ -37,12 +39,13 @@ def survey_event(
     shapes: Mapping[str, Any] | None = None,
     baseline: tuple[int, int] | None = None,
     loss_accepted: bool = False,
+    readers: CentralLoss | None = None,
 ) -> Event:
     """The event of a survey.
 
     `notes` are what the reports say about how to read them, `shapes` the areas' shapes (`pages.shapes`), and `baseline`
     the first and last period that a page compares with before somebody chooses others. `loss_accepted`: memos were lost
-    once, so the guarantees are those without the cap.
+    once, so the guarantees are those without the cap. `readers` is what readers of all results so far learn.
     """
     scheme, named = Scheme(survey), words(attribute.role for attribute in survey.attributes)
     record: Record = {
@@ -62,7 +65,7 @@ def survey_event(
         "baseline": baseline,
         "attributes": [_attribute(question) for question in scheme.questions],
         "shapes": shapes,
-        "costs": _costs(scheme, loss_accepted),
+        "costs": _costs(scheme, loss_accepted, readers),
         "notes": [note.replace(VISITORS["many"], named["many"]) for note in notes],
     }
     return event("survey", survey.id, record)
@@ -91,11 +94,14 @@ def _names(attribute: Attribute) -> Record:
     return {"range": span.model_dump()}
 
 
-def _costs(scheme: Scheme, loss_accepted: bool) -> Record:
+def _costs(scheme: Scheme, loss_accepted: bool, readers: CentralLoss | None) -> Record:
     """What a survey costs those who answer it, what it takes to be precise, and cautions."""
     drawn = plan(scheme, error=ERROR, alternatives=False)
     presence = drawn.presence
     shown = chances(drawn.guarantee, drawn.central, True) if loss_accepted else drawn.chances
+    so_far = None if readers is None else chance_of_readers(f"{counted(readers.periods, 'period')} so far", readers)
+    if so_far is not None:
+        shown = (*shown, so_far)
     return {
         "declared": drawn.guarantee.declared,
         "solution": drawn.solution,

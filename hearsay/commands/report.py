@@ -47,6 +47,8 @@ def report(
         more: tuple[Any, ...] = ()
         if html is not None and not (asked or by or day or since or last):
             more = results.live(published.id), results.forecasts(published.id)
+        only_tables = html is None and not as_json and (csv is not None or parquet is not None)
+        readers = None if only_tables else files.figure_of(results, published)
     selected = whole if asked is None else files.narrowed(whole, *asked)
     if by or day or since or last:
         if asked is not None or (day is not None and since is not None):
@@ -61,10 +63,11 @@ def report(
     if html is not None:
         from hearsay.reports.page import write_page
 
-        write_page(html, published, selected, *more, data=root, areas=areas, baseline=normal)
+        write_page(html, published, selected, *more, data=root, areas=areas, baseline=normal, readers=readers)
         written.insert(0, html)
     if as_json:
         more_keys = {} if forged is None else tables.robust_json(forged, bounds)
+        more_keys |= {} if readers is None else {"readers": readers.model_dump(mode="json")}
         console.print_json_parts(files.json_parts(selected, more_keys))
         return
     for path in written:
@@ -78,6 +81,8 @@ def report(
             console.out.print(tables.robust_table(selected, newest, forged, bounds))
         for line in tables.verdict_lines(selected):
             console.out.print(line)
+        if readers is not None:
+            console.out.print(tables.readers_line(readers))
 
 
 def asked_window(period: int | None, window: str | None) -> tuple[int, int] | None:

@@ -80,7 +80,7 @@ def _simulate(
     survey: Survey, scenario: Scenario, named: Path | None, kafka: str | None, areas: str | None = None
 ) -> None:
     from hearsay.data_directory import DataDirectory, directory_of
-    from hearsay.reports.files import latest, open_results
+    from hearsay.reports.files import figure_of, latest, open_results
     from hearsay.reports.page import keep_areas, write_page
     from hearsay.reports.tables import MOST_ATTRIBUTES, report_tables
     from hearsay.running.simulating import simulate
@@ -95,7 +95,8 @@ def _simulate(
         console.out.print(table)
     with open_results(survey.id, data, kafka) as (results, _):
         live, forecasts = results.live(survey.id), results.forecasts(survey.id)
+        readers = figure_of(results, survey)
     keep_areas(areas, survey, data)
     page = DataDirectory(data).reports / f"{survey.id}.html"
-    write_page(page, survey, report, live, forecasts, data=data)
+    write_page(page, survey, report, live, forecasts, data=data, readers=readers)
     console.out.print(f"\nThe whole report, with charts: {page}", soft_wrap=True, markup=False)

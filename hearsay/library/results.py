@@ -1,8 +1,9 @@
 """What was published, as Arrow tables: of a simulation or a replay now, of a data directory, or of a Kafka cluster."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from datetime import UTC, datetime
+from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from zoneinfo import ZoneInfo
@@ -16,8 +17,10 @@ from hearsay.running.replaying import replay_events
 from hearsay.running.simulating import populate, rehearsal, simulate
 from producers.events import ANY_ORDER, Options, Rule
 from producers.files import ColumnMapping, Repeated, TableSource, in_memory
+from protocols.privacy import CentralLoss
+from protocols.scheme import Scheme
 from protocols.survey import Survey, html_table
-from views.results import histogram_table
+from views.results import crowds_of, histogram_table, readers_figure
 
 TIMES = ("begin", "end")
 WINDOW = (*TIMES, "kind")
@@ -39,14 +42,25 @@ SHOWN = 5  # rows of each table in a notebook
 
 
 class Tables(dict[str, pa.Table]):
-    """The tables of one survey by name. `everything` has all their columns; times are those of the survey's clock."""
+    """The tables of one survey by name. `everything` has all their columns; times are those of the survey's clock.
 
-    def __init__(self, survey: Survey, everything: Mapping[str, pa.Table]) -> None:
+    `readers` is what readers of all results so far learn about one device, where the survey has `central`.
+    """
+
+    def __init__(
+        self, survey: Survey, everything: Mapping[str, pa.Table], crowds: Mapping[str, Sequence[int]] | None = None
+    ) -> None:
         zone = survey.time_zone.name if survey.time_zone else "UTC"
         self.survey = survey
         self.everything = {name: _local(table, zone) for name, table in everything.items()}
         few = {name: table.select(FEW.get(name, table.column_names)) for name, table in self.everything.items()}
         super().__init__(few)
+        self._crowds = crowds or {}
+
+    @cached_property
+    def readers(self) -> CentralLoss | None:
+        """The figure, computed when it is first looked at; None for a survey without `central`."""
+        return readers_figure(Scheme(self.survey), self._crowds)
 
     def __repr__(self) -> str:
         sizes = ", ".join(f"{name} ({len(table):,})" for name, table in self.items())
@@ -160,12 +174,15 @@ def read_results(data: str | Path | None = None, *, kafka: str | None = None, su
         trips         where transitions began and ended
 
     Each has the columns that most people look at, and times of the survey's time zone; `.everything` has all columns.
+    `.readers` is what readers of all results learn about one device, if the survey has `central`.
     `table.to_pandas()` makes a data frame where pandas is installed.
     """
     with open_results(survey, None if data is None else Path(data), kafka) as (results, root):
         published = chosen(results, survey)
         report = mobility_of(results, published.id, data=root)
-        return Tables(published, {"histograms": histogram_table(results.histograms(published.id)), **tables(report)})
+        histograms = results.histograms(published.id)
+        crowds = crowds_of(Scheme(published), histograms)
+        return Tables(published, {"histograms": histogram_table(histograms), **tables(report)}, crowds)
 
 
 def _kept(data: str | Path | None) -> AbstractContextManager[str | Path]:

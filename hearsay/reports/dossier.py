@@ -29,7 +29,7 @@ from protocols.survey import Survey, format_duration
 from servers.distribution import DISTRIBUTION
 from servers.settings import load
 from stream_app.kafka import Topics, retentions
-from views.results import Histogram
+from views.results import Histogram, crowds_of, readers_figure
 
 MOST_VALUES = 12  # of a question, that are listed
 NO_LIMITS = Limits(report=1e6, value=1e6, year=1e7, week=1e6, ratio=1, shortest=60, horizon=65535)
@@ -59,7 +59,7 @@ def dossier(file: Path, data: Path | None, kafka: str | None) -> tuple[str, list
     known = [asked.precision for asked in drawn.attributes if asked.precision is not None]
     loss, span = None if drawn.central is None else drawn.central["week"].constant, "a week"
     if results:
-        loss, span = getattr(results[-1].guarantees, "central_since_first", None), "all periods so far"
+        loss, span = readers_figure(scheme, crowds_of(scheme, results)), "all periods so far"
     values = dict(drawn) | {
         "scheme": scheme,
         "survey": survey,

@@ -31,12 +31,14 @@ from hearsay.terminal.console import Step
 from hearsay.terminal.dates import when
 from protocols.arrays import Whole
 from protocols.errors import ResultsError, ServerUnavailable, SettingsError, SurveyError, UnreadableRecord, counted
+from protocols.privacy import CentralLoss
+from protocols.scheme import Scheme
 from protocols.survey import DAY, HOUR, Survey
 from servers.private_files import private_directory, write_private
 from servers.settings import load
 from views.reading import Results
 from views.refusing import ADVICE
-from views.results import NOWCASTS, MobilityResult
+from views.results import NOWCASTS, MobilityResult, crowds_of, readers_figure
 
 LENGTHS = {"hour": HOUR, "day": DAY, "week": 7 * DAY}
 MOST_LISTED = 5
@@ -165,6 +167,14 @@ def require_results(results: Results, survey: str) -> None:
             "could not be made",
             f"the log names the result and its fields; {ADVICE}",
         )
+
+
+def figure_of(results: Results, survey: Survey) -> CentralLoss | None:
+    """What readers of all results of a survey learn about one device; None if the survey has no `central`."""
+    if survey.central is None:
+        return None
+    scheme = Scheme(survey)
+    return readers_figure(scheme, crowds_of(scheme, results.histograms(survey.id)))
 
 
 def wait_for_final(results: Results, survey: str, period: int, step: Step) -> None:

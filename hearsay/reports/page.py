@@ -14,6 +14,7 @@ from pages.about import survey_event
 from pages.events import Event, result_events
 from pages.shapes import grid_shapes, parse_shapes
 from pages.static import static_page
+from protocols.privacy import CentralLoss
 from protocols.survey import Survey
 from servers.private_files import private_directory
 from views.forecasts import ForecastResult
@@ -33,20 +34,29 @@ def write_page(
     data: Path | None = None,
     areas: Path | None = None,
     baseline: Periods | None = None,
+    readers: CentralLoss | None = None,
 ) -> None:
-    """Write the page to a file. `baseline` are the periods that it compares with at first."""
-    about = describe(survey, report.notes, data, areas, baseline)
+    """Write the page to a file. `baseline` are the periods that it compares with at first.
+
+    `readers` is what readers of all results so far learn.
+    """
+    about = describe(survey, report.notes, data, areas, baseline, readers)
     page = static_page(survey.title or survey.id, [about, *result_events(survey, report, live, forecasts)])
     path.write_text(page, encoding="utf-8")
 
 
 def describe(
-    survey: Survey, notes: tuple[str, ...], data: Path | None, areas: Path | None, baseline: Periods | None = None
+    survey: Survey,
+    notes: tuple[str, ...],
+    data: Path | None,
+    areas: Path | None,
+    baseline: Periods | None = None,
+    readers: CentralLoss | None = None,
 ) -> Event:
     """The event of a survey: with shapes, and what its data directory, if there is one, has noted of lost memos."""
     lost = data is not None and DataDirectory(data).loss_note.exists()
     shapes = _shapes(survey, data, areas)
-    return survey_event(survey, shapes=shapes, baseline=baseline, notes=notes, loss_accepted=lost)
+    return survey_event(survey, shapes=shapes, baseline=baseline, notes=notes, loss_accepted=lost, readers=readers)
 
 
 def _shapes(survey: Survey, data: Path | None, areas: Path | None) -> dict[str, Any] | None:

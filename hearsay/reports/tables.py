@@ -30,6 +30,8 @@ from pages.about import words as words_of
 from protocols.arrays import Floats
 from protocols.errors import SettingsError, counted
 from protocols.mechanisms import PlanarChannel
+from protocols.planning import factor_of
+from protocols.privacy import CentralLoss
 from protocols.scheme import Scheme
 from protocols.survey import Calendar
 
@@ -286,6 +288,17 @@ def _figures(calendar: Calendar, verdict: Integrity, name: str, check: CheckName
     flow = verdict.flow if one is None else one.flow
     assert flow is not None, "it gave the alarm"
     return f" ({flow.claimed:,} after the {flow.reported:,} of {when(calendar, flow.period)})"
+
+
+def readers_line(figure: CentralLoss) -> Text:
+    """What readers of all results so far learn about one device."""
+    if figure.epsilon is None:
+        return Text(f"Readers of all results: no figure. {figure.why}.")
+    return Text(
+        f"Readers of all results so far ({counted(figure.periods, 'period')}): the odds between two values of a device "
+        f"that never change move by a factor of at most {factor_of(figure.epsilon)}, but for a chance of "
+        f"{figure.delta:g}, if {figure.crowd:,} honest devices or more answered each question in a period."
+    )
 
 
 def robust_of(scheme: Scheme, window: WindowReport, forged: float) -> dict[str, dict[str, Floats]]:

@@ -247,8 +247,10 @@ def _central(spans: Mapping[str, CentralPlan], wanted: TargetPlan | None) -> Ite
         yield f"at most {wanted.target:g} in {format_duration(wanted.per)}", kept
 
 
-def _central_loss(loss: CentralLoss) -> str:
+def _central_loss(loss: CentralLoss | None) -> str:
     """The figure, and the attribute that is worst hidden if there are several."""
+    if loss is None:
+        return "not computed"
     worst = max(loss.by_attribute, key=loss.by_attribute.__getitem__, default="")
     named = f" ({worst})" if len(loss.by_attribute) > 1 else ""
     return "none" if loss.epsilon is None else f"{loss.epsilon:g}{named}"

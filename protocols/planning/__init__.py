@@ -2,7 +2,7 @@
 
 from protocols.planning.cautions import FEWEST_CANDIDATES
 from protocols.planning.central import CentralPlan, TargetPlan
-from protocols.planning.chances import Chance, chances, factor_of, of_100
+from protocols.planning.chances import Chance, chance_of_readers, chances, factor_of, of_100
 from protocols.planning.links import gap_bits
 from protocols.planning.plan import DEVICES, AttributePlan, NoisePlan, Plan, plan
 from protocols.planning.precision import DRIFTS, PrecisionPlan, SharesPlan, told_apart, widest_interval

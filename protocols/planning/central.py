@@ -13,11 +13,14 @@ FORGED = 0.1
 
 
 class CentralPlan(Told):
-    """The figures of one span of time: values constant, the same with a tenth of the answers forged, and any two."""
+    """The figures of one span of time: values constant, the same with a tenth of the answers forged, and any two.
+
+    The last two are None in a plan without alternatives.
+    """
 
     constant: CentralLoss
-    if_forged: CentralLoss
-    any: CentralLoss
+    if_forged: CentralLoss | None
+    any: CentralLoss | None
 
 
 class TargetPlan(Told):
@@ -29,7 +32,7 @@ class TargetPlan(Told):
     figure: CentralLoss | None  # with that eps_1
 
 
-def central_plan(scheme: Scheme, devices: int) -> dict[str, CentralPlan] | None:
+def central_plan(scheme: Scheme, devices: int, alternatives: bool = True) -> dict[str, CentralPlan] | None:
     """By span of time, if so many devices report in each period; None for surveys without `central`.
 
     >>> from protocols.survey_text.parsing import parse_survey
@@ -48,8 +51,8 @@ def central_plan(scheme: Scheme, devices: int) -> dict[str, CentralPlan] | None:
     return {
         span: CentralPlan(
             constant=_figure(scheme, devices, time),
-            if_forged=_figure(scheme, devices, time, forged=FORGED),
-            any=_figure(scheme, devices, time, relation="any"),
+            if_forged=_figure(scheme, devices, time, forged=FORGED) if alternatives else None,
+            any=_figure(scheme, devices, time, relation="any") if alternatives else None,
         )
         for span, time in SPANS.items()
     }

@@ -11,7 +11,7 @@ from protocols.planning.central import CentralPlan
 from protocols.planning.links import CrowdPlan
 from protocols.planning.precision import PresencePlan, told_apart
 from protocols.planning.ways import budgets_in_words
-from protocols.privacy.central.figure import round_up
+from protocols.privacy.central.figure import CentralLoss, round_up
 from protocols.privacy.guarantees import Loss, PlaceLoss
 from protocols.scheme import Scheme
 from protocols.survey.names import Told
@@ -170,15 +170,22 @@ def _of_loss(seen: str, between: str, loss: float | None, exact: bool = True) ->
 
 def _of_readers(central: Mapping[str, CentralPlan] | None) -> dict[str, Chance]:
     """By span of time, where results have a figure of their own."""
-    found = {}
-    for span, loss in ((span, figures.constant) for span, figures in (central or {}).items()):
-        if loss.epsilon is not None:
-            seen = f"all results of a {span}, if {loss.crowd:,} honest devices answer each question in a period"
-            between = f"two values that never change, but for a chance of {loss.delta:g}"
-            # With a delta, P(A) <= e^x Q(A) + delta: the chance of a wrong guess is at least (1 - delta) / (1 + e^x).
-            right = 1 - (1 - loss.delta) * (1 - told_apart(loss.epsilon))
-            found[span] = Chance(seen=seen, between=between, right_guess=right, epsilon=loss.epsilon)
-    return found
+    chances = {span: chance_of_readers(f"a {span}", figures.constant) for span, figures in (central or {}).items()}
+    return {span: chance for span, chance in chances.items() if chance is not None}
+
+
+def chance_of_readers(span: str, loss: CentralLoss) -> Chance | None:
+    """What readers of all results of a span of time learn; None where there is no figure."""
+    if loss.epsilon is None:
+        return None
+    # With a delta, P(A) <= e^x Q(A) + delta: the chance of a wrong guess is at least (1 - delta) / (1 + e^x).
+    right = 1 - (1 - loss.delta) * (1 - told_apart(loss.epsilon))
+    return Chance(
+        seen=f"all results of {span}, if {loss.crowd:,} honest devices answer each question in a period",
+        between=f"two values that never change, but for a chance of {loss.delta:g}",
+        right_guess=right,
+        epsilon=loss.epsilon,
+    )
 
 
 def _of_place(name: str, loss: PlaceLoss) -> Chance:

@@ -135,8 +135,8 @@ def plan(
     """The plan of a compiled survey for a number of devices (by default the survey's own) and a wanted standard error.
 
     `wanted` names other errors, by attribute or cross, for which shares are proposed. Errors of nowcasts are
-    computed for `drifts` in points. Without `alternatives`, other mechanisms, ways to collect the survey and wider
-    budgets are left out, which take most of the time.
+    computed for `drifts` in points. Without `alternatives`, other mechanisms, ways to collect the survey, wider
+    budgets, and central figures of forged answers and of any values are left out, which take most of the time.
 
     >>> from protocols.survey_text.parsing import parse_survey
     >>> drawn = plan(Scheme(parse_survey('''
@@ -150,7 +150,7 @@ def plan(
     crowd = crowd_plan(scheme, devices, alternatives)
     hides = questions[0].faked
     attributes = tuple(_attribute(scheme, question, devices, error, alternatives) for question in questions)
-    guarantee, readers = guarantee_plan(scheme), central_plan(scheme, devices)
+    guarantee, readers = guarantee_plan(scheme), central_plan(scheme, devices, alternatives)
     presence = presence_plan(scheme, {asked.name: asked.precision for asked in attributes if asked.precision}, error)
     return Plan(
         survey=survey.id,

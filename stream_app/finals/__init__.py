@@ -1,12 +1,7 @@
 """Finals: what is released of a closed period, decided once. Everything that is published is made of them."""
 
 from stream_app.finals.final import Final, FinalKey, Status, message
-from stream_app.finals.guarantees import (
-    CentralGuarantees,
-    PublishedGuarantees,
-    guarantees_without_figure,
-    published_guarantees,
-)
+from stream_app.finals.guarantees import PublishedGuarantees, published_guarantees
 from stream_app.finals.noise import Release, release
 from stream_app.finals.reducing import NotCounted, rounded
 from stream_app.finals.sizes import check_sizes

@@ -1,21 +1,24 @@
 """The guarantees that every published result carries, each with the relation between histories it holds for."""
 
 from functools import lru_cache
+from typing import Any
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from analytics.columns import ResultModel
-from protocols.privacy import CentralLoss, Loss, PlaceLoss
+from protocols.privacy import Loss, PlaceLoss
 from protocols.scheme import Scheme
 
 LINKED = (10, 100)  # linked reports of any two histories for which a figure is published
+ONCE_STATED = ("central", "central_since_first")
+"""Figures that histograms of version 6 had, live results of 8 and mobility reports of 7: readers compute them now."""
 
 
 class PublishedGuarantees(ResultModel):
     """What an observer can learn about a device's values (PROTOCOLS 3 to 5). Who reported when is not protected.
 
     Figures that rest on the survey's memo_cap do not hold after a loss of the memo store was accepted; those
-    `without_cap` do.
+    `without_cap` do. What readers of results learn follows from their numbers of answers: `views.results.readers`.
     """
 
     per_report: Loss
@@ -29,6 +32,14 @@ class PublishedGuarantees(ResultModel):
 
     places: dict[str, tuple[PlaceLoss, ...]] = Field({})
 
+    @model_validator(mode="before")
+    @classmethod
+    def _without_figures_of_readers(cls, given: Any) -> Any:
+        """Of results that still state them. Who reads those computes the same figures as for new ones."""
+        if not isinstance(given, dict):
+            return given
+        return {name: entry for name, entry in given.items() if name not in ONCE_STATED}
+
     @property
     def after_a_loss(self) -> "PublishedGuarantees":
         """What still holds after a loss of the memo store: the figures without the cap in place of those with it."""
@@ -41,26 +52,7 @@ class PublishedGuarantees(ResultModel):
         return self.model_copy(update=held)
 
 
-class CentralGuarantees(PublishedGuarantees):
-    """Those of a survey with `central`: also what readers of results learn, or why no figure is stated (PROTOCOLS 11).
-
-    Results of other surveys have none: their answers by gap may be those of a single device.
-    """
-
-    central: CentralLoss
-    central_since_first: CentralLoss
-
-
 @lru_cache(maxsize=64)
 def published_guarantees(scheme: Scheme) -> PublishedGuarantees:
     """The guarantees of a survey, as published with each of its results."""
     return PublishedGuarantees(**scheme.guarantees.figures(LINKED))
-
-
-def guarantees_without_figure(scheme: Scheme, why: str) -> PublishedGuarantees:
-    """The guarantees of a result that states no central figure, with the reason if its survey has `central`."""
-    promised, promise = published_guarantees(scheme), scheme.survey.central
-    if promise is None:
-        return promised
-    none = CentralLoss(epsilon=None, delta=promise.delta, relation="constant", periods=0, crowd=None, why=why)
-    return CentralGuarantees(**dict(promised), central=none, central_since_first=none)

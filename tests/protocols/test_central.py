@@ -1,10 +1,10 @@
 """The central figure against attacks that enumerate everything published, and against formulas known to fail."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from itertools import combinations, product
-from math import ceil, comb, erf, exp, inf, log, sqrt
+from math import ceil, comb, erf, exp, inf, log, log2, sqrt
 from typing import Any
 
 import numpy as np
@@ -17,13 +17,14 @@ from protocols.mechanisms import Flip
 from protocols.mechanisms.rounds import grr
 from protocols.planning.central import eps_1_for
 from protocols.privacy import CentralLoss, central_loss
+from protocols.privacy.central import figure as figures
 from protocols.privacy.central.families import _symbols as symbols
 from protocols.privacy.central.families import walks_of
 from protocols.privacy.central.figure import _noise as noise_on_answers
-from protocols.privacy.central.walks import Losses, binomial, losses_of, quantile, together
+from protocols.privacy.central.walks import CUT, RATES, Losses, binomial, losses_of, quantile, together
+from protocols.privacy.central.walks import _tail as chernoff
 from protocols.randomness.keystream import Keyring
 from protocols.scheme import Scheme
-from stream_app.finals import CentralGuarantees, guarantees_without_figure
 from tests.helpers.enumeration import answers, survey_distribution
 from tests.helpers.surveys import of_size, scheme_with
 
@@ -314,6 +315,82 @@ def test_figures_of_the_festival_and_of_telemetry(
     assert [figure(scheme, crowd, times, relation="any") for times in periods] == list(any_two)
 
 
+MANY = [3000 + 37 * (day % 40) for day in range(1000)]  # forty numbers of answers, of more than one class of 1 %
+
+
+def counting(monkeypatch: pytest.MonkeyPatch, *names: str) -> Counter[str]:
+    """How often each of these functions of the figure is called."""
+    calls: Counter[str] = Counter()
+
+    def counted_call(name: str) -> None:
+        own = getattr(figures, name)
+
+        def call(*given: Any) -> Any:
+            calls[name] += 1
+            return own(*given)
+
+        monkeypatch.setattr(figures, name, call)
+
+    for name in names:
+        counted_call(name)
+    return calls
+
+
+def test_a_composition_ends_where_the_local_bound_is_reached(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = counting(monkeypatch, "together", "losses_of")
+    reached = central(asked(10, "l-grr", **MEMOS), {"a": [n // 10 for n in MANY]})
+    assert reached.epsilon == 4.0 == reached.by_attribute["a"]
+    assert (calls["together"], calls["losses_of"]) == (1, 1), "the smallest crowd's periods are enough"
+    calls.clear()
+    below = central(asked(10, "l-grr", eps_inf=1.0, eps_1=0.1), {"a": MANY})
+    assert below.epsilon is not None and below.epsilon < 1
+    classes = calls["losses_of"] - sum(2**step for step in range(calls["together"] - 1))
+    assert classes > 20 and calls["together"] == 1 + ceil(log2(classes)), "of 1, 2, 4 .. classes, and of all"
+
+
+def test_more_periods_of_the_same_numbers_of_answers_take_no_more_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    steps = []
+    for periods in (40, 4000):
+        calls = counting(monkeypatch, "together", "losses_of")
+        central(asked(10, "l-grr", eps_inf=1.0, eps_1=0.02), {"a": (MANY * 4)[:periods]})
+        steps.append(dict(calls))
+        monkeypatch.undo()
+    assert steps[0] == steps[1] and steps[0]["together"] > 1
+
+
+@pytest.mark.parametrize("delta", [1e-1, 1e-3, 1e-6])
+def test_releases_together_never_tell_less_than_some_of_them(delta: float) -> None:
+    """By enumeration of the outcomes of up to four releases of two laws, and of what is computed on a grid."""
+    first, second = np.array([0.5, 0.3, 0.2]), np.array([0.2, 0.35, 0.45])
+    other, further = np.array([0.9, 0.1, 0.0]), np.array([0.7, 0.1, 0.2])  # of the third outcome one law is certain
+    laws, exact = (np.ones(1), np.ones(1)), list[float]()
+    for one, two in ((first, second), (other, further), (second, first), (first, second)):
+        laws = np.outer(laws[0], one).ravel(), np.outer(laws[1], two).ravel()
+        exact.append(epsilon_of(partial(_delta_of_tables, *laws), delta))
+    assert exact == sorted(exact) and exact[0] < exact[-1]
+    walks = symbols(12, 3, grr(3, 1.0), grr(3, 1.0).q, (48, 32))
+    on_a_grid = [together([(losses_of(walks, 0.01), times)]).epsilon(delta, 20.0) for times in range(1, 6)]
+    assert on_a_grid == sorted(on_a_grid) and on_a_grid[0] < on_a_grid[-1]
+    parts = [(losses_of(symbols(crowd, 3, grr(3, 1.0), grr(3, 1.0).q, (48, 32)), 0.01), 2) for crowd in (12, 30, 90)]
+    more = [together(parts[:some]).epsilon(delta, 20.0) for some in (1, 2, 3)]
+    assert more == sorted(more)
+
+
+def test_the_search_for_the_best_rate_finds_what_a_scan_of_all_rates_finds() -> None:
+    cases = [(symbols(crowd, 3, grr(3, eps), grr(3, eps).q, (48, 32)), times)
+             for crowd in (1, 20, 3000) for eps in (0.1, 2.0) for times in (1, 30, 3000)]  # fmt: skip
+    for walks, times in cases:
+        parts = [(losses_of(walks, walks.spread / 100), times)]
+        (losses, _), number = parts[0], np.arange(len(parts[0][0].mass)) + parts[0][0].first
+        for sign in (1, -1):
+            scanned = [
+                (times * log(losses.mass @ np.exp(sign * rate * number)) - log(CUT)) / rate
+                for rate in RATES
+                if rate * np.abs(number).max() < 700
+            ]
+            assert chernoff(parts, sign) == pytest.approx(min(scanned), rel=1e-12)
+
+
 def test_the_budget_for_a_figure_keeps_it_and_a_little_more_does_not() -> None:
     def at(eps_1: float) -> Any:
         return central(asked(10, "l-grr", eps_inf=2 * eps_1, eps_1=eps_1), {"a": [3250] * 7})
@@ -328,10 +405,6 @@ def test_where_there_is_no_figure_there_is_a_reason_and_never_a_number() -> None
     place["grid"] = {"at": [47, 6], "cell": "500m", "columns": 6, "rows": 4}
     for found in (central(scheme_with(place), {"a": [10_000]}), central(asked(5, "l-osue", **MEMOS), {})):
         assert found.epsilon is None and found.why
-    for survey, figures in ((asked(5, "l-osue", **MEMOS), False), (asked(5, "l-osue", central={}, **MEMOS), True)):
-        live = guarantees_without_figure(survey, "open")
-        assert isinstance(live, CentralGuarantees) == figures, "answers by gap have no figure at all"
-        assert not isinstance(live, CentralGuarantees) or (live.central.epsilon, live.central.why) == (None, "open")
 
 
 def test_who_collects_shuffled_bits_of_several_periods_has_no_figure_because_nobody_hides_a_vector() -> None:

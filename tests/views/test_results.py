@@ -139,5 +139,6 @@ def test_every_result_begins_with_its_schema_version_and_its_header_says_what_it
         headers = {CONTENT_TYPE_HEADER: topic.content_type.encode(), "content-encoding": b"gzip"}
         assert dict(outputs[topic.name].headers) == headers
         value = gzip.decompress(outputs[topic.name].value)
-        version = topic.schema_version - (topic.name in ("histograms", "live"))  # the newest only has central more
+        without_central = {"histograms": 5, "live": 7, "mobility": 7}  # programs that know no later one read these
+        version = without_central.get(topic.name, topic.schema_version)
         assert next(iter(json.loads(value).items())) == ("schema_version", version)

@@ -13,25 +13,16 @@ from analytics.columns import Column, CountColumn, CountColumns, Part, ResultMod
 from analytics.integrity import Integrity
 from analytics.mobility import Axis, Sizes, axes_of, sizes_of
 from protocols.arrays import lazy_arrow as pa
-from protocols.privacy import central_loss
 from protocols.question import Question
 from protocols.scheme import PRESENCE_ONLY, Scheme
 from protocols.survey import Survey
 from stream_app.counting import Counts
-from stream_app.finals import (
-    CentralGuarantees,
-    PublishedGuarantees,
-    Release,
-    guarantees_without_figure,
-    published_guarantees,
-)
+from stream_app.finals import PublishedGuarantees, Release, published_guarantees
 from stream_app.log import TopicName
 from views.past import Past, PeriodAnswers
 from views.results.verdict import verdict_of, verdict_reach
 from views.view import Pieces, View
 
-EVERY = 1 << 30  # finals: more than there are
-OPEN = "provisional: the period is still open"
 Kind = Literal["final", "provisional"]
 Suppression = Literal["minimum", "open"]  # fewer reports than the survey's minimum; open, in surveys with central
 _NUMBERS = ("estimate", "error", "low", "high", "consistent", "consistent_low", "consistent_high")
@@ -86,7 +77,7 @@ class AttributeHistogram(ResultModel):
 class Histogram(ResultModel):
     """The result of one period of one survey."""
 
-    schema_version: int = 6
+    schema_version: int = 7
     kind: Kind
     survey: str
     fingerprint: str
@@ -98,7 +89,7 @@ class Histogram(ResultModel):
     attributes: tuple[AttributeHistogram, ...]
     presence_only: GapCounts | None = None
     integrity: Integrity | None = None
-    guarantees: CentralGuarantees | PublishedGuarantees
+    guarantees: PublishedGuarantees
     pieces: Pieces = ()
 
     def attribute(self, name: str) -> AttributeHistogram:
@@ -111,7 +102,6 @@ def build_histogram(
     period: int,
     known: PeriodAnswers,
     integrity: Integrity | None = None,
-    guarantees: PublishedGuarantees | None = None,
 ) -> Histogram:
     """The histogram of a period, from what is released of it."""
     survey, total = scheme.survey, known.total
@@ -120,7 +110,7 @@ def build_histogram(
     begin, end = survey.bounds(period)
     silent = PRESENCE_ONLY in scheme.kinds and total is not None and not any(a.suppressed for a in attributes)
     return Histogram(
-        schema_version=5 if survey.central is None and not any(q.several > 1 for q in scheme.questions) else 6,
+        schema_version=_version(scheme),
         kind=kind,
         survey=survey.id,
         fingerprint=scheme.fingerprint,
@@ -132,8 +122,15 @@ def build_histogram(
         attributes=attributes,
         presence_only=_by_gap(known.counts, PRESENCE_ONLY, survey) if silent else None,
         integrity=integrity,
-        guarantees=guarantees or guarantees_without_figure(scheme, OPEN),
+        guarantees=published_guarantees(scheme),
     )
+
+
+def _version(scheme: Scheme) -> int:
+    """The first version that has this shape: programs that know no later one read it, too."""
+    if scheme.survey.central is not None:
+        return 7
+    return 6 if any(question.several > 1 for question in scheme.questions) else 5
 
 
 def _by_gap(counts: Counts | Release, name: str, survey: Survey) -> GapCounts:
@@ -187,27 +184,7 @@ def _attribute(question: Question, known: PeriodAnswers, survey: Survey) -> Attr
 
 
 def make(past: Past) -> Histogram:
-    return build_histogram("final", past.scheme, past.period, past.answers, verdict_of(past), _guarantees(past))
-
-
-def reach(scheme: Scheme) -> int:
-    """With `central`, what all periods from the first on reveal together is published with each."""
-    return verdict_reach(scheme) if scheme.survey.central is None else EVERY
-
-
-def _guarantees(past: Past) -> PublishedGuarantees:
-    promised, promise = published_guarantees(past.scheme), past.scheme.survey.central
-    if promise is None:
-        return promised
-    known, periods = past.memory.setdefault("crowds", {}), range(past.period + 1 - len(past.finals), past.period + 1)
-    for place, period in enumerate(periods):
-        if period not in known:
-            released = PeriodAnswers.of(past.scheme, past.finals[place]).answers
-            known[period] = {name: answers.n for name, answers in released.items()}
-    crowds = {q.name: [known[period].get(q.name, 0) for period in periods] for q in past.scheme.questions}
-    newest = {name: sizes[-1:] for name, sizes in crowds.items()}
-    one, every = (central_loss(past.scheme.guarantees, sizes, delta=promise.delta) for sizes in (newest, crowds))
-    return CentralGuarantees(**dict(promised), central=one, central_since_first=every)
+    return build_histogram("final", past.scheme, past.period, past.answers, verdict_of(past))
 
 
 def histogram_table(histograms: Iterable[Histogram]) -> pa.Table:
@@ -246,7 +223,7 @@ HISTOGRAMS = View(
     "histogram",
     Histogram,
     make,
-    reach,
+    verdict_reach,
     lambda found, survey: {"histograms": histogram_parts([found])},
     tables_version=5,
 )

@@ -5,20 +5,20 @@ from collections.abc import Iterable
 from analytics.columns import Part
 from analytics.mobility import MobilityReport, mobility_report, tables_in_parts
 from protocols.survey import Survey
-from stream_app.finals import CentralGuarantees, PublishedGuarantees, guarantees_without_figure
+from stream_app.finals import PublishedGuarantees, published_guarantees
 from stream_app.log import TopicName
 from views.past import Past
 from views.results.verdict import verdict_of, verdict_reach
 from views.view import Pieces, View
 
 ADDED = ("change", "baseline", "nowcast", "truth")  # by readers of reports: nobody has published them
-SEVERAL = "made of several periods: see central_since_first in the histogram of the last one"
 
 
 class MobilityResult(MobilityReport):
     """A mobility report as it is published: with the guarantees of its survey, as every histogram has them."""
 
-    guarantees: CentralGuarantees | PublishedGuarantees
+    schema_version: int = 8
+    guarantees: PublishedGuarantees
     pieces: Pieces = ()
 
 
@@ -30,8 +30,9 @@ def make(past: Past) -> MobilityResult:
         window.model_copy(update={"integrity": verdict_of(past)}) if (window.first, window.last) == alone else window
         for window in report.windows
     )
-    guarantees = guarantees_without_figure(past.scheme, SEVERAL)
-    return MobilityResult(**{**dict(report), "windows": windows}, guarantees=guarantees)
+    version = report.schema_version if past.scheme.survey.central is None else 8
+    published = dict(report) | {"schema_version": version, "windows": windows}
+    return MobilityResult(**published, guarantees=published_guarantees(past.scheme))
 
 
 def tables(found: MobilityResult, survey: Survey) -> dict[str, Iterable[Part]]:

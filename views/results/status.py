@@ -10,7 +10,7 @@ from views.view import Pieces, View
 class Live(ResultModel):
     """The status of a survey: provisional histograms of its open periods, and the rows refused so far."""
 
-    schema_version: int = 8
+    schema_version: int = 9
     survey: str
     closed_through: int
     open: tuple[Histogram, ...]
@@ -26,7 +26,7 @@ def make(found: Open) -> Live:
         counted = found.counted.get(period)
         known[period] = PeriodAnswers({}, {}, n) if counted is None else PeriodAnswers.of(found.scheme, counted)
     return Live(
-        schema_version=7 if found.scheme.survey.central is None else 8,
+        schema_version=7 if found.scheme.survey.central is None else 9,
         survey=status.survey,
         closed_through=status.closed_through,
         open=tuple(build_histogram("provisional", found.scheme, period, own) for period, own in known.items()),

@@ -5,7 +5,7 @@ compose; where the victim's value never changes, its own memo contracts what is 
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import ceil, floor, inf, log, log1p, log2, log10
 from typing import Literal
@@ -17,7 +17,7 @@ from protocols.arrays.columns import PackedBits
 from protocols.mechanisms.encodings import bit_flip
 from protocols.mechanisms.lifelong import Hashed, Threshold
 from protocols.mechanisms.rounds import Flip
-from protocols.privacy.central.families import walks_of
+from protocols.privacy.central.families import Seen, walks_of
 from protocols.privacy.central.walks import Walks, losses_of, quantile, together
 from protocols.privacy.guarantees import Guarantees
 from protocols.question import Question
@@ -126,11 +126,12 @@ class _Reader:
         local, noise = replace(self.promise, questions=tuple(questions)), self.promise.presence
         bound = (local.constant(periods) if self.relation == "constant" else local.any(periods)).whole
         noised = inf if noise is None else 2 * noise.supports_epsilon * periods
-        return min(self._composed(questions), inf if bound is None else bound, noised)
+        return self._composed(questions, most=min(inf if bound is None else bound, noised))
 
-    def _composed(self, questions: Sequence[Question]) -> float:
+    def _composed(self, questions: Sequence[Question], most: float) -> float:
+        """The composition, or `most` where it is more."""
         memos = self.promise.survey.longitudinal
-        releases: Counter[Walks] = Counter()
+        releases: list[_Releases] = []
         same, spent = 1.0, 0.0  # the chance that both values have the same memos; how much of delta is spent
         share = self.delta / 100 / len(questions)
         for question in questions:
@@ -144,26 +145,77 @@ class _Reader:
             hashed = isinstance(encoding, Hashed | Threshold)
             if hashed or self.promise.presence is not None:
                 spent += share
+            crowds: Counter[int] = Counter()
             for size, times in Counter(sizes).items():
                 # The victim's hash or slot is known: its crowd are answers with the same, always but for a chance.
                 crowd = 1 + quantile(size - 1, 1 / encoding.trait_count, share / len(sizes)) if hashed else size
-                releases[walks_of(question, crowd, "second" if memos else "report")] += copies * times
+                crowds[crowd] += copies * times
+            seen: Seen = "second" if memos else "report"
+            releases += [_Releases(question, crowd, seen, times) for crowd, times in crowds.items()]
         apart = 1 - same
-        epsilon = _together(releases, (self.delta - spent) / apart)
-        return float(np.logaddexp(log1p(-apart), log(apart) + epsilon)) if apart < 1 else epsilon
+
+        def contracted(epsilon: float) -> float:
+            return float(np.logaddexp(log1p(-apart), log(apart) + epsilon)) if apart < 1 else epsilon
+
+        for epsilon in _rising(releases, (self.delta - spent) / apart):
+            if contracted(epsilon) >= most:
+                return most
+        return contracted(epsilon)
 
 
-def _together(releases: Mapping[Walks, int], delta: float) -> float:
-    """The composition; infinity where the crowd hides nothing."""
-    if sum(releases.values()) == 1:
-        return next(iter(releases)).epsilon(delta)
+@dataclass(frozen=True)
+class _Releases:
+    """The counts of one question among so many answers, so many times."""
+
+    question: Question
+    crowd: int
+    seen: Seen
+    times: int
+
+    @property
+    def walks(self) -> Walks:
+        return walks_of(self.question, self.crowd, self.seen)
+
+
+def _rising(releases: Sequence[_Releases], delta: float) -> Iterator[float]:
+    """The compositions of more and more releases: of 1, 2, 4 .. smallest crowds, and at last of all.
+
+    None is below the one before, so who has found one that is enough need not go on. For the losses L of some releases
+    and M of further ones, which are independent, delta(eps) is the mean of (1 - e^(eps - L - M))+, convex in e^-M. The
+    mean of e^-M is at most 1: it is the second law's mass where the first has any, and rounding M up lowers it. So by
+    Jensen's inequality, given L, the mean is at least (1 - e^(eps - L))+, and delta(eps) at least that of L alone.
+    """
+    by_crowd = sorted(releases, key=lambda each: each.crowd)
+    if sum(each.times for each in releases) == 1:
+        yield by_crowd[0].walks.epsilon(delta)
+        return
+    step = _step(by_crowd)
+    reached = 1
+    while reached < len(by_crowd):
+        yield _together(by_crowd[:reached], step, delta)
+        reached *= 2
+    yield _together(by_crowd, step, delta)
+
+
+def _step(by_crowd: Sequence[_Releases]) -> float:
+    """The step of the grid of losses: of each question, the smallest and the largest crowd say how far they spread."""
+    smallest = {each.question.name: each for each in reversed(by_crowd)}
+    largest = {each.question.name: each for each in by_crowd}
+    spreads = [each.walks.spread for each in (*smallest.values(), *largest.values())]
     # Powers of 2^(1/8): numbers of answers that change a little have the same grid, so losses are kept from day to day.
-    spreads = [walks.spread for walks in releases]
-    step = 2.0 ** (floor(8 * log2(max(min(spreads) / FINE, max(spreads) / COARSE))) / 8)
-    parts = [(losses_of(walks, step), times) for walks, times in releases.items()]
-    if any(losses.infinite > delta for losses, _ in parts):
-        return inf
-    return together(parts).epsilon(delta, sum(walks.most * times for walks, times in releases.items()))
+    step = max(min(spreads) / FINE, max(spreads) / COARSE)
+    return float(2.0 ** (floor(8 * log2(step)) / 8))
+
+
+def _together(releases: Sequence[_Releases], step: float, delta: float) -> float:
+    """The composition; infinity where the crowd hides nothing."""
+    parts = []
+    for each in releases:
+        losses = losses_of(each.walks, step)
+        if losses.infinite > delta:
+            return inf
+        parts.append((losses, each.times))
+    return together(parts).epsilon(delta, sum(each.walks.most * each.times for each in releases))
 
 
 def _answered(sizes: Sequence[int], one_in: int) -> list[int]:

@@ -16,7 +16,7 @@ Losses of many periods together are convolutions on a grid, rounded up.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from math import ceil, exp, expm1, inf, log, log1p, sqrt, tanh
 
 import numpy as np
@@ -29,6 +29,7 @@ FINEST = 1e-5  # of an epsilon: how far the bisection goes
 REACH = 24_000  # grid points of losses in either direction; what is beyond is added to delta
 CUT = 1e-13  # the chance of sums that may wrap around, at either end; it is added to delta
 ROUNDING = 1e-15  # what Fourier transforms get wrong at a grid point, at most
+RATES: tuple[float, ...] = tuple(np.geomspace(1e-6, 1, 80).tolist())  # at which sums of losses are bounded
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,15 +49,18 @@ class Walks:
 
     def delta(self, eps: float) -> float:
         """The chance in excess of e^eps times that of the other law, at most."""
-        over = _excess(self.steps, self.scale * tanh(eps / 2)) / self.scale
+        return self._delta(eps, _Tails.of(self.steps))
+
+    def _delta(self, eps: float, tails: "_Tails") -> float:
+        over = tails.excess(self.scale * tanh(eps / 2)) / self.scale
         return float(self.lost + (1 + exp(eps)) * (self.weights * over).sum())
 
     def epsilon(self, delta: float) -> float:
         """The least epsilon for a delta, rounded up."""
-        low, high = 0.0, self.most
+        low, high, tails = 0.0, self.most, _Tails.of(self.steps)
         while high - low > FINEST * high and self.lost <= delta:
             middle = (low + high) / 2
-            low, high = (middle, high) if self.delta(middle) > delta else (low, middle)
+            low, high = (middle, high) if self._delta(middle, tails) > delta else (low, middle)
         return high
 
 
@@ -70,8 +74,10 @@ class Losses:
     infinite: float
 
     def delta(self, eps: float) -> float:
-        over = (np.arange(len(self.mass)) + self.first) * self.step - eps
-        return float(self.infinite - (self.mass * np.expm1(-np.maximum(over, 0))).sum())
+        above = min(max(0, int(eps / self.step) - self.first), len(self.mass))  # losses before it are below eps
+        mass = self.mass[above:]
+        over = (np.arange(above, len(self.mass)) + self.first) * self.step - eps
+        return float(self.infinite - (mass * np.expm1(-np.maximum(over, 0))).sum())
 
     def epsilon(self, delta: float, most: float) -> float:
         """The least epsilon for a delta, rounded up, or `most`."""
@@ -86,24 +92,49 @@ class Losses:
 def losses_of(walks: Walks, step: float) -> Losses:
     """The losses under the first law, rounded up to multiples of `step`; kept: those of a day are those of a year."""
     last = min(ceil(walks.most / step) + 1, REACH)
-    mass, infinite = np.zeros(2 * last + 1), walks.lost
-    for t in np.unique(walks.steps).tolist():
-        rows = walks.steps == t
+    mass = np.zeros(2 * last + 1)
+    infinite = walks.lost
+    order = np.argsort(walks.steps, kind="stable")
+    for rows in np.split(order, np.flatnonzero(np.diff(walks.steps[order])) + 1):
+        t = int(walks.steps[rows[0]])
         span = int(min(t, 40 + 9.5 * sqrt(t)))
-        first, chances = binomial(t, 0.5)
-        ups = np.arange((t - span) // 2, (t + span + 1) // 2 + 1)
-        walk = chances[ups - first]
-        tilts = (2 * ups - t) / walks.scale[rows, None]
-        chances = walks.weights[rows, None] * walk * (1 + tilts)
-        with np.errstate(divide="ignore"):
-            cells = np.ceil(2 * np.arctanh(tilts) / step)
-        far = cells > last
+        weights = walks.weights[rows, None]
         cut = 4 * exp(-span * span / (2 * t)) if span < t else 0.0  # Hoeffding, with both laws
-        infinite += float(chances[far].sum() + cut * walks.weights[rows].sum())
-        places = np.clip(cells, -last, last).astype(np.int64) + last
-        mass += np.bincount(places[~far], chances[~far], len(mass))
+        infinite += cut * float(weights.sum())
+        ends, chances = _upper_half(t, span)
+        tilts = ends / walks.scale[rows, None]
+        with np.errstate(divide="ignore"):
+            losses = np.arctanh(tilts) * (2 / step)
+        # A walk and its mirror image have the same chance and opposite losses, each of which is rounded up.
+        straight = weights * chances
+        tilted = straight * tilts
+        rising = straight + tilted
+        if losses.max() > last:
+            far = losses > last
+            infinite += float(rising[far].sum())
+            rising[far] = 0.0
+            losses = np.minimum(losses, last)
+        _add(mass, np.ceil(losses).astype(np.int64) + last, rising)
+        _add(mass, last - losses.astype(np.int64), straight - tilted)
     first, final = np.flatnonzero(mass)[[0, -1]].tolist() if mass.any() else (last, last)
     return Losses(step, first - last, mass[first : final + 1], infinite)
+
+
+def _upper_half(t: int, span: int) -> tuple[Floats, Floats]:
+    """Where walks of t steps end that end at or above 0, and at most about `span` from it, and how likely that is.
+
+    With their mirror images they are all walks. So an end at 0, which is its own image, counts as half in each.
+    """
+    first, chances = binomial(t, 0.5)
+    ups = np.arange((t + 1) // 2, (t + span + 1) // 2 + 1)
+    ends = (2 * ups - t).astype(np.float64)
+    return ends, np.where(ends > 0, chances[ups - first], chances[ups - first] / 2)
+
+
+def _add(mass: Floats, places: Whole, chances: Floats) -> None:
+    first = int(places.min())
+    found = np.bincount((places - first).ravel(), chances.ravel())
+    mass[first : first + len(found)] += found
 
 
 @lru_cache(maxsize=256)
@@ -160,7 +191,7 @@ def _bins(n: int, share: float, parts: int, ratio: tuple[float, float] | None = 
     """
     if n <= 0 or share <= 0:
         return [(0, 0, 1.0)]
-    first, last = quantile(n, share, TINY), n - quantile(n, 1 - share, TINY)
+    first, last = _likely(n, share)
     step = max(1, -(-(last + 1 - first) // parts))
     edges = [first]
     while edges[-1] <= last:
@@ -196,6 +227,14 @@ def quantile(n: int, share: float, chance: float) -> int:
     return min(n, first + int(np.searchsorted(np.cumsum(chances), chance)))
 
 
+def _likely(n: int, share: float) -> tuple[int, int]:
+    """The least and the largest binomial number, but for `TINY` at either end."""
+    first, chances = binomial(n, share)
+    below = int(np.searchsorted(np.cumsum(chances), TINY))
+    above = int(np.searchsorted(np.cumsum(chances[::-1]), TINY))
+    return first + below, first + len(chances) - 1 - above
+
+
 def _at_most(numbers: Whole, n: int, share: float) -> Floats:
     """The chance that a binomial number is at most each of these."""
     first, chances = binomial(n, share)
@@ -211,15 +250,39 @@ def _tails(t: int) -> tuple[int, Floats, Floats]:
     return first, tail, above
 
 
-def _excess(steps: Whole, above: Floats) -> Floats:
-    """E[(s - x)_+] of walks, for x >= 0: of the steps up that are above x."""
-    found = np.zeros(len(steps))
-    for t in np.unique(steps).tolist():
-        rows = steps == t
-        first, tail, sums = _tails(t)
-        ups = np.clip(np.ceil((t + above[rows]) / 2 - 1e-12) - first, 0, len(tail) - 1).astype(np.int64)
-        found[rows] = sums[ups] - above[rows] * tail[ups]
-    return np.maximum(found, 0) * SUBTRACTED
+@dataclass(frozen=True, eq=False)
+class _Tails:
+    """The tails of walks, of all numbers of steps in one row, and where those of each walk begin."""
+
+    steps: Whole
+    firsts: Whole  # the number of steps up with which a tail begins
+    begins: Whole
+    ends: Whole  # the last entry of a tail, which is 0
+    tail: Floats
+    above: Floats
+
+    @staticmethod
+    def of(steps: Whole) -> "_Tails":
+        known = sorted(set(steps.tolist()))
+        found = [_tails(t) for t in known]
+        ends = np.cumsum([len(tail) for _, tail, _ in found])
+        begins = ends - [len(tail) for _, tail, _ in found]
+        own = np.searchsorted(known, steps)
+        return _Tails(
+            steps=steps,
+            firsts=np.array([first for first, _, _ in found])[own],
+            begins=begins[own],
+            ends=ends[own] - 1,
+            tail=np.concatenate([tail for _, tail, _ in found]),
+            above=np.concatenate([above for _, _, above in found]),
+        )
+
+    def excess(self, over: Floats) -> Floats:
+        """E[(s - x)_+] of each walk, for its x >= 0: of the steps up that are above x."""
+        ups = np.ceil((self.steps + over) / 2 - 1e-12).astype(np.int64)
+        places = np.clip(self.begins + ups - self.firsts, self.begins, self.ends)
+        found = self.above[places] - over * self.tail[places]
+        return np.asarray(np.maximum(found, 0) * SUBTRACTED)
 
 
 def together(parts: Sequence[tuple[Losses, int]]) -> Losses:
@@ -239,11 +302,31 @@ def together(parts: Sequence[tuple[Losses, int]]) -> Losses:
 
 
 def _tail(parts: Sequence[tuple[Losses, int]], sign: int) -> float:
-    """How many steps a sum of losses, or of their negatives, exceeds with a chance of `CUT` at most (Chernoff)."""
-    least = inf
-    for rate in np.geomspace(1e-6, 1, 80).tolist():
-        exponents = [sign * rate * (np.arange(len(losses.mass)) + losses.first) for losses, _ in parts]
-        if max(float(np.abs(each).max()) for each in exponents) < 700:
-            logs = (n * log(losses.mass @ np.exp(each)) for (losses, n), each in zip(parts, exponents, strict=True))
-            least = min(least, (sum(logs) - log(CUT)) / rate)
-    return least
+    """How many steps a sum of losses, or of their negatives, exceeds with a chance of `CUT` at most (Chernoff).
+
+    Each rate gives a bound: (K(rate) - log CUT) / rate, with K the sum of the logarithms of the moments. K is convex,
+    so the derivative of the bound has the sign of rate K' - K + log CUT, which never falls: the bound falls up to its
+    least value and rises from there. So the search finds the one that a scan of all rates finds. Whatever it finds is
+    a bound. Rates whose moments are too large for a number are the largest ones, and count as infinite.
+    """
+
+    @cache
+    def bound(place: int) -> float:
+        rate = RATES[place]
+        if rate * farthest >= 700:
+            return inf
+        moments = [log(losses.mass @ np.exp(sign * rate * at)) for losses, at in zip(ends, numbers, strict=True)]
+        total: float = sum(n * moment for n, moment in zip(times, moments, strict=True))
+        return (total - log(CUT)) / rate
+
+    ends, times = [losses for losses, _ in parts], [n for _, n in parts]
+    numbers = [np.arange(len(losses.mass)) + losses.first for losses in ends]
+    farthest = max(float(np.abs(at[[0, -1]]).max()) for at in numbers)
+    low, high = 0, len(RATES) - 1
+    while low < high:
+        middle = (low + high) // 2
+        if bound(middle) <= bound(middle + 1):
+            high = middle
+        else:
+            low = middle + 1
+    return bound(low)
