@@ -1,0 +1,69 @@
+"""Who asks without an end waits for others, and others do not wait for it."""
+
+import asyncio
+import ssl
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import pytest
+import uvloop
+
+from gateway.http import tls_context
+from tests.gateway.floods import (
+    GET,
+    IN_CHUNKS,
+    METRICS,
+    Watched,
+    connected,
+    flood,
+    flood_of_handshakes,
+    running,
+)
+from tests.gateway.world import KeepingLog, Served, serving
+from tests.helpers.certificates import Authority
+from tests.helpers.eventually import eventually
+
+NewLoop = Callable[[], asyncio.AbstractEventLoop]
+LOOPS: list[NewLoop] = [uvloop.new_event_loop, asyncio.new_event_loop]
+MOST_ANSWERS = 200
+MOST_CPU_SECONDS = 0.05
+ROUNDS = 15
+FLOODS = {"GETs": (GET, 1), "GETs over 20": (GET, 20), "metrics": (METRICS, 5), "chunks": (IN_CHUNKS, 15)}
+
+
+def wait_until_it_rages(watched: Watched, served: Served) -> None:
+    eventually(lambda: watched.foreign > 500 or served.listener.held_bytes > 1 << 20)
+
+
+@pytest.mark.parametrize("kind", FLOODS)
+@pytest.mark.parametrize("new_loop", LOOPS)
+def test_a_flood_keeps_neither_open_connections_nor_new_ones_waiting(new_loop: NewLoop, kind: str) -> None:
+    request, connections = FLOODS[kind]
+    with serving(KeepingLog(), new_loop=new_loop) as served, connected(served.port) as client:
+        watched = Watched(served)
+        with running(partial(flood, served.port, connections, request)):
+            wait_until_it_rages(watched, served)
+            waits = watched.waits_of_an_open_connection(ROUNDS, client)
+            waits += watched.waits_of_new_connections(ROUNDS)
+    print(kind, new_loop.__module__, sorted(w.answers for w in waits[:ROUNDS])[-3:], sorted(w.answers for w in waits[ROUNDS:])[-3:], [round(max(w.cpu_seconds for w in ws)*1000,1) for ws in (waits[:ROUNDS], waits[ROUNDS:])])
+    assert max(wait.answers for wait in waits) <= MOST_ANSWERS
+    assert max(wait.cpu_seconds for wait in waits) <= MOST_CPU_SECONDS
+
+
+@pytest.mark.parametrize("new_loop", LOOPS)
+def test_handshakes_do_not_keep_an_open_connection_waiting(new_loop: NewLoop, tmp_path: Path) -> None:
+    authority = Authority(tmp_path)
+    tls = tls_context(*authority.issue("server"), None)
+    trust = ssl.create_default_context(cafile=authority.certificate)
+    with (
+        serving(KeepingLog(), tls=tls, new_loop=new_loop) as served,
+        connected(served.port) as plain,
+        trust.wrap_socket(plain, server_hostname="127.0.0.1") as client,
+    ):
+        watched = Watched(served)
+        with running(partial(flood_of_handshakes, served.port, 200)):
+            eventually(lambda: served.listener.connections > 100)
+            waits = watched.waits_of_an_open_connection(ROUNDS, client)
+    print(new_loop.__module__, sorted(round(w.cpu_seconds*1000,1) for w in waits)[-4:])
+    assert max(wait.cpu_seconds for wait in waits) <= MOST_CPU_SECONDS
