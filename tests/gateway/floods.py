@@ -23,7 +23,7 @@ MINE = b"GET /live?mine HTTP/1.1\r\nhost:[::1]\r\n\r\n"
 GET = b"GET /live HTTP/1.1\r\nhost:[::1]\r\n\r\n"
 METRICS = b"GET /metrics HTTP/1.1\r\nhost:[::1]\r\n\r\n"
 POST = b"POST /v1/reports HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
-CHUNK = b"6\r\n      \r\n"
+CHUNK = b"6\r\nabcdef\r\n"
 """The smallest that may be sent without an end: five bytes of framing for six of data."""
 IN_CHUNKS = POST + b"transfer-encoding: chunked\r\n\r\n" + CHUNK * 600_000 + b"0\r\n\r\n"
 AT_ONCE_BYTES = 256 << 10
