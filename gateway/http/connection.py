@@ -291,10 +291,15 @@ class Connection(asyncio.BufferedProtocol):
             return
         turns = self._listener.turns
         if self._may_answer_now and turns.has_room():
-            turns.at_once(self._next)
+            turns.at_once(self._is_answered)
         else:
             turns.wait(self)
         self._may_answer_now = False
+
+    def _is_answered(self) -> bool:
+        """Take the next request, and say whether its answer is there already."""
+        self._next()
+        return not self._busy
 
     def take_turn(self) -> int:
         """The next answer, or else the next read."""
