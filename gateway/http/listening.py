@@ -92,10 +92,10 @@ class Listener(Shared):
 
     def _open(self, connection: Connection, accepted: socket.socket) -> None:
         """Make a connection of a socket, with TLS after a handshake."""
+        opening: asyncio.Future[Any]
         if self._tls is None:
-            opening = asyncio.ensure_future(
-                asyncio.get_running_loop().connect_accepted_socket(lambda: connection, accepted)
-            )
+            loop = asyncio.get_running_loop()
+            opening = asyncio.ensure_future(loop.connect_accepted_socket(lambda: connection, accepted))
         else:
             opening = asyncio.ensure_future(self._shake_hands(connection, accepted, self._tls))
             self._make_room_for_a_handshake()
@@ -113,7 +113,10 @@ class Listener(Shared):
         opening.add_done_callback(opened)
 
     async def _shake_hands(self, connection: Connection, accepted: socket.socket, tls: ssl.SSLContext) -> None:
-        """Whoever is silent takes no turn: 500 clients that wait until others do would all be answered in one turn."""
+        """Open a connection when its client has said hello, and its turn has come.
+
+        Whoever is silent takes no turn: or 500 who speak all at once would be answered in one.
+        """
         seconds = self.limits.request_seconds
         async with asyncio.timeout(seconds):
             await whole_hello(accepted)

@@ -25,9 +25,11 @@ METRICS = b"GET /metrics HTTP/1.1\r\nhost:[::1]\r\n\r\n"
 POST = b"POST /v1/reports HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
 CHUNK = b"6\r\nabcdef\r\n"
 """The smallest that may be sent without an end: five bytes of framing for six of data."""
-IN_CHUNKS = POST + b"transfer-encoding: chunked\r\n\r\n" + CHUNK * 600_000 + b"0\r\n\r\n"
+CHUNKED = POST + b"transfer-encoding: chunked\r\n\r\n"
+IN_CHUNKS = CHUNKED + CHUNK * 600_000 + b"0\r\n\r\n"
+"""A body of 3.6 MB, which is refused at its first letter."""
 AT_ONCE_BYTES = 256 << 10
-TURN_SECONDS = 0.05
+LOOK_SECONDS = 0.05
 """How long a flood waits for a socket before it looks whether to stop."""
 BETWEEN_SECONDS = 0.02
 """Between two waits, so that they begin at different moments of the flood."""
@@ -121,7 +123,7 @@ def flood(port: int, connections: int, request: bytes, stop: Event) -> None:
         for client in clients:
             client.setblocking(False)
         while not stop.is_set():
-            readable, writable, _ = select(clients, clients, [], TURN_SECONDS)
+            readable, writable, _ = select(clients, clients, [], LOOK_SECONDS)
             for client in readable:
                 with suppress(BlockingIOError):
                     assert client.recv(1 << 20), "the gateway closed the connection of a flood"

@@ -1,8 +1,12 @@
 """Who asks without an end waits for others, and others do not wait for it."""
 
 import asyncio
+import gc
+import resource
+import socket
 import ssl
 from collections.abc import Callable
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 
@@ -11,6 +15,8 @@ import uvloop
 
 from gateway.http import tls_context
 from tests.gateway.floods import (
+    CHUNK,
+    CHUNKED,
     GET,
     IN_CHUNKS,
     METRICS,
@@ -28,8 +34,18 @@ NewLoop = Callable[[], asyncio.AbstractEventLoop]
 LOOPS: list[NewLoop] = [uvloop.new_event_loop, asyncio.new_event_loop]
 MOST_ANSWERS = 200
 MOST_CPU_SECONDS = 0.05
-ROUNDS = 15
-FLOODS = {"GETs": (GET, 1), "GETs over 20": (GET, 20), "metrics": (METRICS, 5), "chunks": (IN_CHUNKS, 15)}
+"""Some 10 ms are taken. Of `/metrics` in one turn it were seconds."""
+ROUNDS = 8
+FLOODS = {
+    "GETs": (GET, 1),
+    "GETs over 20": (GET, 20),
+    "metrics": (METRICS, 5),
+    "chunks": (IN_CHUNKS, 15),
+}
+"""What is sent without an end, and over how many connections."""
+PAGE_BYTES = resource.getpagesize()
+TAKEN_BYTES = 4 << 20
+"""A gateway takes bodies of this size."""
 
 
 def wait_until_it_rages(watched: Watched, served: Served) -> None:
@@ -46,7 +62,6 @@ def test_a_flood_keeps_neither_open_connections_nor_new_ones_waiting(new_loop: N
             wait_until_it_rages(watched, served)
             waits = watched.waits_of_an_open_connection(ROUNDS, client)
             waits += watched.waits_of_new_connections(ROUNDS)
-    print(kind, new_loop.__module__, sorted(w.answers for w in waits[:ROUNDS])[-3:], sorted(w.answers for w in waits[ROUNDS:])[-3:], [round(max(w.cpu_seconds for w in ws)*1000,1) for ws in (waits[:ROUNDS], waits[ROUNDS:])])
     assert max(wait.answers for wait in waits) <= MOST_ANSWERS
     assert max(wait.cpu_seconds for wait in waits) <= MOST_CPU_SECONDS
 
@@ -65,5 +80,28 @@ def test_handshakes_do_not_keep_an_open_connection_waiting(new_loop: NewLoop, tm
         with running(partial(flood_of_handshakes, served.port, 200)):
             eventually(lambda: served.listener.connections > 100)
             waits = watched.waits_of_an_open_connection(ROUNDS, client)
-    print(new_loop.__module__, sorted(round(w.cpu_seconds*1000,1) for w in waits)[-4:])
     assert max(wait.cpu_seconds for wait in waits) <= MOST_CPU_SECONDS
+
+
+def resident_bytes() -> int:
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * PAGE_BYTES
+
+
+@pytest.mark.parametrize(
+    ("bodies", "size"),
+    [(4, 2 << 20), pytest.param(15, TAKEN_BYTES, marks=pytest.mark.long(part="memory"))],
+)
+def test_bodies_in_small_chunks_take_little_more_memory_than_their_size(bodies: int, size: int) -> None:
+    """Failure would look like: eight times as much, for an object for each chunk."""
+    begun = CHUNKED + CHUNK * (size // 6)
+    with serving(KeepingLog()) as served, ExitStack() as opened:
+        clients: list[socket.socket] = [opened.enter_context(connected(served.port)) for _ in range(bodies)]
+        gc.collect()
+        before = resident_bytes()
+        for client in clients:
+            client.sendall(begun)
+        all_of_them = bodies * (size // 6) * 6
+        eventually(lambda: served.listener.held_bytes == all_of_them)
+        taken = resident_bytes() - before
+    assert taken < 1.5 * all_of_them

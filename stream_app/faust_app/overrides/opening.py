@@ -1,8 +1,9 @@
-"""Large batches are opened in a thread of their own, before aiokafka's fetcher has the response that they came in.
+"""Large batches are opened in another thread, before aiokafka's fetcher has their response.
 
-aiokafka opens batches where it delivers their records: in the thread that also sends heartbeats. 16 MB of gzip members
-take it 3 seconds of CPU, and on a loaded machine the worker's membership in its group. While another thread opens them,
-aiokafka waits as it would for a slow broker: a rebalance meanwhile discards the response.
+aiokafka opens batches where it delivers their records: in the thread that also sends heartbeats.
+16 MB of gzip members take it 3 seconds of CPU, and a loaded worker its membership in the group.
+While another thread opens them, aiokafka waits as it would for a slow broker: a rebalance meanwhile
+discards the response.
 """
 
 import asyncio
@@ -23,8 +24,8 @@ from stream_app.faust_app.overrides.batches import (
 from stream_app.kafka.decompression import TooLarge
 
 LARGE_BYTES = 4 << 10
-"""Of a batch as it was fetched. A smaller one of a stranger may weigh 256 times as much, a megabyte, which takes some
-milliseconds; a thread is slower than to open a few reports."""
+"""Of a batch as it was fetched. A smaller one of a stranger may weigh 256 times as much, a megabyte,
+which takes some milliseconds. For a few reports a thread takes longer than to open them."""
 
 
 class OpeningFetcher(Fetcher):  # type: ignore[misc]
@@ -76,7 +77,7 @@ def open_large_batches(limits: BatchLimits, response: Any) -> None:
 
 
 def _opened(limits: BatchLimits, topic: str, data: bytes, left: int) -> tuple[Fetched, int]:
-    """What was fetched from a partition with its large batches opened, and what they weigh together."""
+    """What was fetched from a partition, with its large batches opened, and their weight."""
     batches = RawBatches(data)
     opened: dict[int, Any] = {}
     size = spent = 0

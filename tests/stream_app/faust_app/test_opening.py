@@ -86,6 +86,7 @@ async def fetched(turns: Turns, *raw: bytes) -> tuple[list[ConsumerRecord], Brok
                 records = await fetcher.fetched_records([REPORTS], timeout=1)
                 found += records.get(REPORTS, [])
     finally:
+        await asyncio.sleep(0.01)  # the last turn is over, and counted
         watching.cancel()
         await fetcher.close()
     return found, broker
