@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 import uvloop
 
-from gateway.http import tls_context
+from gateway.http import Limits, tls_context
 from tests.gateway.floods import (
     CHUNK,
     CHUNKED,
@@ -95,7 +95,8 @@ def resident_bytes() -> int:
 def test_bodies_in_small_chunks_take_little_more_memory_than_their_size(bodies: int, size: int) -> None:
     """Failure would look like: eight times as much, for an object for each chunk."""
     begun = CHUNKED + CHUNK * (size // 6)
-    with serving(KeepingLog()) as served, ExitStack() as opened:
+    limits = Limits(request_seconds=600)  # a busy machine takes longer than 20 s for ten million chunks
+    with serving(KeepingLog(), limits=limits) as served, ExitStack() as opened:
         clients: list[socket.socket] = [opened.enter_context(connected(served.port)) for _ in range(bodies)]
         gc.collect()
         before = resident_bytes()
