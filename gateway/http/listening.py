@@ -15,14 +15,16 @@ from typing import Any
 import structlog
 
 from gateway.http.connection import FULL, Connection, Limits, Shared
+from gateway.http.hello import whole_hello
 from gateway.http.messages import Application
+from gateway.http.turns import COST_OF_A_HANDSHAKE
 from protocols.errors import ServerError, SettingsError
 from servers.ports import is_loopback
 
 SWEEP_SECONDS = 1.0
 BACKLOG = 4096
-ACCEPTED_AT_ONCE = 100
-"""Connections that are accepted before those that are open get their turn."""
+ACCEPTED_AT_ONCE = 25
+"""Connections that are accepted before those that are open get their turn: each takes a tenth of a millisecond."""
 MOST_HANDSHAKES = 500
 """A handshake takes some 50 KB before its client has sent a byte. The oldest is cut off when one more begins."""
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
@@ -90,18 +92,16 @@ class Listener(Shared):
 
     def _open(self, connection: Connection, accepted: socket.socket) -> None:
         """Make a connection of a socket, with TLS after a handshake."""
-        if len(self._handshakes) >= MOST_HANDSHAKES:
-            oldest = next(iter(self._handshakes))
-            del self._handshakes[oldest]
-            oldest.close()
-        seconds = None if self._tls is None else self.limits.request_seconds
-        loop = asyncio.get_running_loop()
-        opening = asyncio.ensure_future(
-            loop.connect_accepted_socket(lambda: connection, accepted, ssl=self._tls, ssl_handshake_timeout=seconds)
-        )
+        opening: asyncio.Future[Any]
+        if self._tls is None:
+            loop = asyncio.get_running_loop()
+            opening = asyncio.ensure_future(loop.connect_accepted_socket(lambda: connection, accepted))
+        else:
+            opening = asyncio.ensure_future(self._shake_hands(connection, accepted, self._tls))
+            self._make_room_for_a_handshake()
+            self._handshakes[connection] = None
         self._clients.add(connection)
         self.resting(connection)
-        self._handshakes[connection] = None
         connection.opening = opening
 
         def opened(_: object) -> None:
@@ -111,6 +111,25 @@ class Listener(Shared):
                 accepted.close()
 
         opening.add_done_callback(opened)
+
+    async def _shake_hands(self, connection: Connection, accepted: socket.socket, tls: ssl.SSLContext) -> None:
+        """Open a connection when its client has said hello, and its turn has come.
+
+        Whoever is silent takes no turn: or 500 who speak all at once would be answered in one.
+        """
+        seconds = self.limits.request_seconds
+        async with asyncio.timeout(seconds):
+            await whole_hello(accepted)
+            await self.turns.turn(COST_OF_A_HANDSHAKE)
+            await asyncio.get_running_loop().connect_accepted_socket(
+                lambda: connection, accepted, ssl=tls, ssl_handshake_timeout=seconds
+            )
+
+    def _make_room_for_a_handshake(self) -> None:
+        if len(self._handshakes) >= MOST_HANDSHAKES:
+            oldest = next(iter(self._handshakes))
+            del self._handshakes[oldest]
+            oldest.close()
 
     def _make_room(self) -> bool:
         """Whether there may be one more connection. The one that has asked nothing for the longest time leaves for it.

@@ -26,6 +26,7 @@ from stream_app.faust_app.crash import fatal, run_watchdog
 from stream_app.faust_app.monitoring import RECOVERY_SECONDS, REGISTRY, Health, PartitionState, StateCollector
 from stream_app.faust_app.overrides.app import FaustApp
 from stream_app.faust_app.overrides.batches import BatchLimits, account_for_all_offsets
+from stream_app.faust_app.overrides.opening import open_ahead
 from stream_app.faust_app.writing import Writer, owner_of
 from stream_app.kafka.roles import check_rights, roles
 from stream_app.kafka.topics import COUNTING_TABLE, MERGING_TABLE, Topics, check_partitions, existing
@@ -228,7 +229,9 @@ def run_worker(options: WorkerOptions, health: Health) -> None:
     """Count until SIGTERM or SIGINT. Any unexpected error ends the process."""
     uvloop.install()
     load_loops()  # before partitions are assigned and wait for it
-    account_for_all_offsets(BatchLimits(options.kafka.max_batch_bytes, options.topics.reports))
+    limits = BatchLimits(options.kafka.max_batch_bytes, options.topics.reports)
+    account_for_all_offsets(limits)
+    open_ahead(limits)
     log.info("starting", kafka=options.kafka.bootstrap, app=options.topics.prefix, partitions=options.topics.partitions)
     app = StreamApp(options, health)
     worker = faust.Worker(app.faust_app, redirect_stdouts=False, override_logging=False, quiet=True)

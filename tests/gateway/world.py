@@ -3,7 +3,7 @@
 import asyncio
 import json
 import secrets
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from http.client import HTTPConnection
@@ -138,6 +138,7 @@ class Served:
     gateway: Gateway
     listener: Listener
     writer: Writer
+    loop: asyncio.AbstractEventLoop
 
     def ask(self, method: str, path: str, body: bytes | str | None = None, **headers: str) -> Answer:
         """One request over a connection of its own; `_` in the names of headers stands for `-`."""
@@ -169,6 +170,7 @@ def serving(
     tls: Any = None,
     names: Sequence[str] = (),
     pages: Mapping[str, Page] | None = None,
+    new_loop: Callable[[], asyncio.AbstractEventLoop] = uvloop.new_event_loop,
 ) -> Iterator[Served]:
     """A gateway in front of a log, until the block ends."""
     known = {each.survey.id: each for each in schemes}
@@ -183,14 +185,18 @@ def serving(
         )
         listener = Listener(gateway, limits or Limits(), tls, frozenset(names))
         port = await listener.start("127.0.0.1", 0)
-        started.append(Served(port, gateway, listener, writer))
+        started.append(Served(port, gateway, listener, writer, asyncio.get_running_loop()))
         up.set()
         while not stop.is_set():
             await asyncio.sleep(0.01)
         await listener.stop()
         await writer.finish()
 
-    thread = Thread(target=lambda: uvloop.run(run()), daemon=True)
+    def run_loop() -> None:
+        with asyncio.Runner(loop_factory=new_loop) as runner:
+            runner.run(run())
+
+    thread = Thread(target=run_loop, daemon=True)
     thread.start()
     assert up.wait(PATIENCE_SECONDS), "the gateway did not start"
     try:

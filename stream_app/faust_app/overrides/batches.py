@@ -75,8 +75,23 @@ def last_offset(record: ConsumerRecord) -> int:
     return record.last if isinstance(record, SkippedRecords) else record.offset
 
 
+class Fetched(bytes):
+    """What was fetched from a partition. Some of its batches are opened already: what that gave, by first offset."""
+
+    opened: dict[int, tuple[Any, int] | Exception]
+
+    def __new__(cls, data: bytes, opened: dict[int, tuple[Any, int] | Exception]) -> "Fetched":
+        fetched = super().__new__(cls, data)
+        fetched.opened = opened
+        return fetched
+
+
 class RawBatches(_MemoryRecordsPy):  # type: ignore[misc]
     """The batches of a fetch, as bytes."""
+
+    def __init__(self, data: bytes) -> None:
+        super().__init__(data)
+        self.opened = data.opened if isinstance(data, Fetched) else {}
 
     def next_raw(self) -> memoryview:
         raw: memoryview | None = self._next_slice
@@ -111,7 +126,7 @@ class AllOffsets(PartitionRecords):  # type: ignore[misc]
                 continue
             limit = self._limits.of(self._tp.topic, len(raw))
             try:
-                records, weight = opened_batch(raw, kind, attributes, count, limit)
+                records, weight = self._opened_ahead(first) or opened_batch(raw, kind, attributes, count, limit)
                 spent += weight
                 for place, record in enumerate(records):
                     if record.offset > last or (is_whole and record.offset != first + place):
@@ -127,6 +142,13 @@ class AllOffsets(PartitionRecords):  # type: ignore[misc]
                 spent += limit
                 yield self._skipped(last, Why.UNDECODABLE)
             yield from self._absent_before(last + 1)
+
+    def _opened_ahead(self, first: int) -> tuple[Any, int] | None:
+        """A batch that was opened in another thread, once."""
+        opened: tuple[Any, int] | Exception | None = self._records.opened.pop(first, None)
+        if isinstance(opened, Exception):
+            raise opened
+        return opened
 
     def _absent_before(self, offset: int) -> Iterator[EpochRecord]:
         if offset > self.next_fetch_offset:

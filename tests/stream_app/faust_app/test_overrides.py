@@ -13,11 +13,12 @@ from functools import cache
 from pathlib import Path
 from types import FunctionType
 
+import aiokafka.consumer.consumer
 import faust
 import pytest
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka.consumer import fetcher
-from aiokafka.consumer.fetcher import PartitionRecords
+from aiokafka.consumer.fetcher import Fetcher, PartitionRecords
 from aiokafka.record.memory_records import _MemoryRecordsPy
 from faust.transport.drivers.aiokafka import AIOKafkaConsumerThread, Consumer, Producer
 from kafka import KafkaAdminClient
@@ -73,6 +74,9 @@ def used() -> list[Used]:
         Used(fetched, "next_fetch_offset", "say where to fetch on"),
         Used(_MemoryRecordsPy(b""), "_next_slice", "weigh a batch before it is opened"),
         Used(_MemoryRecordsPy, "_cache_next", "go on to the next batch"),
+        # opening.py
+        Used(aiokafka.consumer.consumer, "Fetcher", "open large batches in a thread"),
+        Used(Fetcher, "_proc_fetch_request", "have a rebalance discard what is being opened"),
         # leader_epochs.py
         Used(KafkaAdminClient, "_manager", "ask the leaders about their epochs"),
         Used(KafkaAdminClient, "_async_get_leader_for_partitions", "ask the leaders about their epochs"),
