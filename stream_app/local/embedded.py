@@ -71,7 +71,7 @@ class EmbeddedApp(AbstractContextManager["EmbeddedApp"]):
         self._published, self._closes = 0.0, False
         with ExitStack() as held:
             self._held = held  # for what is closed because it fails here
-            held.callback(os.close, _lock(directory))
+            held.callback(os.close, lock_to_count(directory))
             held.callback(closed)
             self.store = held.enter_context(closing(LocalStore.to_write(directory)))
             self.partitions = int(self.store.setting("partitions", str(partitions)))
@@ -79,7 +79,7 @@ class EmbeddedApp(AbstractContextManager["EmbeddedApp"]):
             self._counters: list[PartitionCounter] = []
             self._logs: list[LocalLog] = []
             for partition in range(self.partitions):
-                counter, log = self._open(directory / "log" / f"{partition}.log", partition, schemes)
+                counter, log = self._open(log_file(directory, partition), partition, schemes)
                 self._counters.append(counter)
                 self._logs.append(held.enter_context(closing(log)))
             merged = self.store.records("merge/0/")
@@ -231,7 +231,12 @@ def reports_in(records: Sequence[Record], damaged_bytes: int, lookup: Lookup, cl
     return rows + damaged_bytes // REPORT_BYTES
 
 
-def _lock(directory: Path) -> int:
+def log_file(directory: Path, partition: int) -> Path:
+    """Where the log of a partition is."""
+    return directory / "log" / f"{partition}.log"
+
+
+def lock_to_count(directory: Path) -> int:
     """Lock the directory for this process. The system releases the lock when the process ends."""
     try:
         return lock_directory(directory)

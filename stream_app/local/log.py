@@ -131,10 +131,9 @@ class LocalLog:
         """
         on_disk = self._path.read_bytes()[: self._synced_bytes]
         head = FileHead.read(on_disk, self._path)
-        end = FILE_HEAD_BYTES
-        for end, _ in self._records.from_byte(on_disk, FILE_HEAD_BYTES, head.first):
-            pass
-        if end != self._synced_bytes:
+        whole = self._records.from_byte(on_disk, FILE_HEAD_BYTES, head.first)
+        ends = [FILE_HEAD_BYTES, *(end for end, _ in whole)]
+        if ends[-1] != self._synced_bytes:
             raise failed
         self._begin_with(on_disk + b"".join(self._unsynced))
         about = {"log": str(self._path), "error": str(failed), "bytes": self.unsynced_bytes}
@@ -155,7 +154,8 @@ class LocalLog:
             raise LogError(
                 f"{self._path} begins with offset {self.next_offset}, but the state goes on at {confirmed}", SAME_BACKUP
             )
-        for end, record in self._records.from_byte(data, end, self.next_offset):
+        for record_end, record in self._records.from_byte(data, FILE_HEAD_BYTES, self.next_offset):
+            end = record_end
             if record.offset < confirmed:
                 self.confirmed_checksum = record.epoch
             else:

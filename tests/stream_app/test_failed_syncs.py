@@ -43,7 +43,7 @@ def counted(directory: Path) -> int:
 
 
 def test_what_a_sync_could_not_write_is_written_to_a_new_file(tmp_path: Path, disk: LossyDisk) -> None:
-    """Failure would look like: a second sync of the same file succeeds, its sender is told so, and the record is gone."""
+    """Failure would look like: a second sync of the same file succeeds, and what it confirmed is gone."""
     file = tmp_path / "log" / "0.log"
     app = opened(tmp_path)
     send(app, 1)
