@@ -27,6 +27,7 @@ from stream_app.faust_app.monitoring import RECOVERY_SECONDS, REGISTRY, Health, 
 from stream_app.faust_app.overrides.app import FaustApp
 from stream_app.faust_app.overrides.batches import BatchLimits, account_for_all_offsets
 from stream_app.faust_app.writing import Writer, owner_of
+from stream_app.kafka.clocks import check_clocks
 from stream_app.kafka.roles import check_rights, roles
 from stream_app.kafka.topics import COUNTING_TABLE, MERGING_TABLE, Topics, check_partitions, existing
 from stream_app.log.codec import RECORD_BYTES
@@ -218,6 +219,7 @@ def wait_for_topics(kafka: KafkaSettings, prefix: str, health: Health) -> Topics
             check_rights(kafka, next(role for role in roles(Topics(prefix)) if role.name == "worker"))
             topics = existing(kafka, prefix)
             check_partitions(kafka, topics)
+            check_clocks(kafka, topics)
             return topics
         except ServerError as error:
             log.warning("waiting for the broker", kafka=kafka.bootstrap, error=error.message)

@@ -1,5 +1,6 @@
 """Topics, the survey registry, dead letters and published results on a Kafka cluster."""
 
+from stream_app.kafka.clocks import Clocks, read_clocks
 from stream_app.kafka.dead_letters import RESUBMITTED, DeadLetter, Refusals, dead_letters, noted
 from stream_app.kafka.decompression import limit_decompression
 from stream_app.kafka.following import KafkaMessages, TopicFollower, last_finals
