@@ -119,8 +119,8 @@ class StreamApp:
         with fatal("looking at the logs"):
             while True:
                 await asyncio.sleep(CHECK_LOGS_SECONDS)
-                await self._counting.check_logs(self._topics.partitions)
-                await self._merging.check_logs(self._topics.merge_partitions)
+                await self._counting.check_logs()
+                await self._merging.check_logs()
                 look, _ = await self._watch.faults(self._topics.surveys, {})
                 if not look.topic:
                     raise LogError(f"topic {self._topics.surveys} was deleted", READ_MORE)

@@ -1,7 +1,7 @@
 """The clock of the brokers, and whether the one of this machine agrees with it.
 
-A worker with a clock that is fast closes periods early, and brokers refuse its records (InvalidTimestampError). With one
-that is slow, what it writes is as old as its clock says, and retention deletes it.
+A worker with a clock that is fast closes periods early, and brokers refuse its records (InvalidTimestampError). With
+one that is slow, what it writes is as old as its clock says, and retention deletes it.
 
 Kafka has no request for the time. But a broker that refuses a record because it is too far in the future says until
 when it takes records: its own time, and a limit. So a record is sent that it must refuse. If it takes it all the same,
@@ -9,9 +9,11 @@ that changes nothing: it deletes a state record that there is not. Then this clo
 than Kafka's, and the newest report says how late it is at least.
 """
 
+import logging
 import re
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -69,7 +71,7 @@ def read_clocks(kafka: KafkaSettings, topics: Topics) -> Clocks | None:
     known_limit = _limit(kafka, topics)
     limit = USUAL_LIMIT_MS if known_limit is None else min(known_limit, USUAL_LIMIT_MS)
     told = "Write the changelogs", "did not say its time"
-    with connected(KafkaProducer, kafka, ANSWER_SECONDS, *told, **ONCE) as producer:
+    with _quiet(), connected(KafkaProducer, kafka, ANSWER_SECONDS, *told, **ONCE) as producer:
         producer.partitions_for(topics.counting_changelog)  # what is asked first takes longer
         before = _milliseconds()
         too_late = before + limit + BEYOND_MS
@@ -108,6 +110,18 @@ def wrong_clock(what: str) -> ClockError:
         "set the wrong one right (NTP), then start the worker again: nothing is lost; read "
         "docs/runbooks/HearsayWorkerDown.md",
     )
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Keep kafka-python from warning of the record that is meant to be refused."""
+    logger = logging.getLogger("kafka.producer")
+    before = logger.level
+    logger.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        logger.setLevel(before)
 
 
 def _limit(kafka: KafkaSettings, topics: Topics) -> int | None:

@@ -4,15 +4,15 @@ import time
 from pathlib import Path
 
 import pytest
-from kafka import KafkaAdminClient
-from kafka.admin import ConfigResource, ConfigResourceType
 
 from bench._processes import ServerProcess
 from protocols.errors import ClockError
+from servers.ports import free_port
 from stream_app.kafka import clocks, read_clocks
 from stream_app.kafka.clocks import check_clocks
 from tests.helpers.counting import Counting, NewCounting
 from tests.helpers.eventually import eventually
+from tests.helpers.topics import configure
 from tests.stream_app.worlds import KEY, SCHEME, Reports, Row
 
 pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("kafka")]
@@ -20,12 +20,13 @@ HOUR = 3600.0
 MARGIN = 120.0
 """Of seconds: how long an answer may take on a busy machine."""
 FAST = """
-import sys, time
-right = time.time
-time.time = lambda: right() + float(sys.argv.pop(1))
+import pathlib, sys, time
+right, wrong = time.time, pathlib.Path(sys.argv.pop(1))
+time.time = lambda: right() + 7200 * wrong.exists()
 from hearsay.cli import main
 main()
 """
+"""A command whose clock is two hours ahead as soon as there is a file."""
 
 
 @pytest.fixture
@@ -41,12 +42,6 @@ class _Shifted:
 
     def time(self) -> float:
         return time.time() + self._by
-
-
-def configure(counting: Counting, topic: str, **settings: str) -> None:
-    admin = KafkaAdminClient(bootstrap_servers=counting.kafka.bootstrap)
-    admin.alter_configs([ConfigResource(ConfigResourceType.TOPIC, topic, configs=settings)])
-    admin.close()
 
 
 @pytest.mark.parametrize("by", [0.0, 2 * HOUR, -0.5 * HOUR, -48 * HOUR, 30 * 24 * HOUR])
@@ -84,35 +79,40 @@ def test_who_may_not_ask_for_the_limit_learns_from_the_newest_report_that_a_cloc
 def test_topics_that_are_stamped_by_the_broker_tell_its_time(
     counting: Counting, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    configure(counting, counting.topics.counting_changelog, **{"message.timestamp.type": "LogAppendTime"})
-    try:
-        monkeypatch.setattr(clocks, "time", _Shifted(3 * HOUR))
-        read = read_clocks(counting.kafka, counting.topics)
-        assert read is not None and abs(read.difference - 3 * HOUR) < MARGIN
-    finally:
-        configure(counting, counting.topics.counting_changelog, **{"message.timestamp.type": "CreateTime"})
+    configure(counting.kafka, counting.topics.counting_changelog, message_timestamp_type="LogAppendTime")
+    monkeypatch.setattr(clocks, "time", _Shifted(3 * HOUR))
+    read = read_clocks(counting.kafka, counting.topics)
+    assert read is not None and abs(read.difference - 3 * HOUR) < MARGIN
+
+
+def a_worker(counting: Counting, wrong: Path) -> ServerProcess:
+    port = free_port()
+    words = ["worker", "--app", counting.topics.prefix, "--web-port", str(port)]
+    told = {**counting.environment, "HEARSAY_CLOCK_KEY": KEY.hex(), "COLUMNS": "300"}
+    return ServerProcess(counting.directory / "fast.log", port, "-c", FAST, str(wrong), *words, **told).start()
 
 
 def test_a_worker_with_a_fast_clock_does_not_start_and_names_both_clocks(counting: Counting, tmp_path: Path) -> None:
     """Failure would look like: code 70 and `[Error 32] InvalidTimestampError` at every start."""
-    words = ["worker", "--app", counting.topics.prefix, "--web-port", "0"]
-    told = {**counting.environment, "HEARSAY_CLOCK_KEY": KEY.hex(), "COLUMNS": "300"}
-    fast = ServerProcess(tmp_path / "fast.log", 0, "-c", FAST, str(2 * HOUR), *words, **told).start()
-    eventually(lambda: not fast.running)
-    said = fast.log.read_text()
-    assert fast.leave() == 1, said
+    wrong = tmp_path / "wrong"
+    wrong.touch()
+    worker = a_worker(counting, wrong)
+    eventually(lambda: not worker.running)
+    said = worker.log.read_text()
+    assert worker.leave() == 1, said
     assert "hearsay: the clock of this machine says" in said and "and that of the broker" in said
     assert "Traceback" not in said and "InvalidTimestamp" not in said
 
 
-def test_a_worker_whose_clock_becomes_wrong_ends_with_a_sentence(new_counting: NewCounting) -> None:
-    counting = new_counting(SCHEME, partitions=1, merge_partitions=1)
-    with counting.workers() as (worker,):
+def test_a_worker_whose_clock_becomes_wrong_ends_with_a_sentence(counting: Counting, tmp_path: Path) -> None:
+    worker = a_worker(counting, tmp_path / "wrong")
+    try:
         worker.wait_until_ready()
-        # The broker takes nothing that is older than a millisecond, as if its clock were ahead of the worker's.
-        configure(counting, counting.topics.counting_changelog, **{"message.timestamp.before.max.ms": "1"})
+        (tmp_path / "wrong").touch()
         counting.send([Reports(0, (Row(1),))])
         eventually(lambda: not worker.running)
-        said = worker.log.read_text()
+    finally:
+        worker.kill()
+    said = worker.log.read_text()
     assert "the broker refuses records of this moment: the clock of this machine says" in said
-    assert "Traceback" not in said and "exc_info" not in said
+    assert "Traceback" not in said

@@ -140,9 +140,9 @@ def _broker(settings: Settings) -> Finding:
             "broker", None, "no HEARSAY_KAFKA_BOOTSTRAP", "an embedded run needs none; hearsay stack up starts one"
         )
     from stream_app.faust_app import check_cluster
-    from stream_app.kafka import existing
+    from stream_app.kafka import visible
 
-    problems = check_cluster(settings.kafka, existing(settings.kafka))
+    problems = check_cluster(settings.kafka, visible(settings.kafka))
     if problems:
         return Finding("broker", False, "; ".join(map(str, problems)), "run hearsay topics check")
     return Finding("broker", True, f"{settings.kafka.bootstrap}, topics configured as required, logs as counted")

@@ -55,10 +55,10 @@ def recover(
         return
     from servers.settings import load
     from stream_app.faust_app import quarantined_surveys, stuck_partitions, write_state
-    from stream_app.kafka import existing
+    from stream_app.kafka import visible
 
     settings = load().at(kafka).kafka
-    topics = existing(settings)
+    topics = visible(settings)
     with console.progress("comparing the state with the logs"):
         stuck, quarantined = stuck_partitions(settings, topics), quarantined_surveys(settings, topics)
     if partition:
