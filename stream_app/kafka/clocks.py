@@ -138,7 +138,8 @@ def _newest(kafka: KafkaSettings, topics: Topics) -> int:
     partitions = [TopicPartition(topics.reports, number) for number in range(topics.partitions)]
     with connected(KafkaAdminClient, kafka, ANSWER_SECONDS) as admin:
         found = admin.list_partition_offsets(dict.fromkeys(partitions, OffsetSpec.MAX_TIMESTAMP))
-    return max(one.timestamp for one in found.values())
+    newest: int = max(one.timestamp for one in found.values())
+    return newest
 
 
 def _milliseconds() -> int:

@@ -23,10 +23,19 @@ FAST = """
 import pathlib, sys, time
 right, wrong = time.time, pathlib.Path(sys.argv.pop(1))
 time.time = lambda: right() + 7200 * wrong.exists()
+
+from aiokafka import AIOKafkaProducer
+send = AIOKafkaProducer.send
+
+async def send_now(producer, topic, value=None, key=None, partition=None, timestamp_ms=None, headers=None):
+    return await send(producer, topic, value, key, partition, int(time.time() * 1000), headers)
+
+AIOKafkaProducer.send = send_now
+
 from hearsay.cli import main
 main()
 """
-"""A command whose clock is two hours ahead as soon as there is a file."""
+"""A command whose clock is two hours ahead as soon as there is a file. aiokafka asks the system, not Python."""
 
 
 @pytest.fixture
