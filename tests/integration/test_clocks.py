@@ -114,6 +114,7 @@ def test_a_worker_with_a_fast_clock_does_not_start_and_names_both_clocks(countin
     assert "Traceback" not in said and "InvalidTimestamp" not in said
 
 
+@pytest.mark.long(part="kills")
 def test_a_worker_whose_clock_becomes_wrong_ends_with_a_sentence(counting: Counting, tmp_path: Path) -> None:
     worker = a_worker(counting, tmp_path / "wrong")
     try:
