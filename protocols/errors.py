@@ -47,6 +47,10 @@ class NotAllowed(HearsayError):
     """A cluster does not give this user a right, with the right."""
 
 
+class ClockError(HearsayError):
+    """A clock of this machine that is not that of the cluster."""
+
+
 class LogError(HearsayError):
     """A log is not what counting needs (gaps, compaction, transactions, damaged records)."""
 

@@ -1,7 +1,9 @@
 """A server process in the background, found again by its pid file and the lock on it.
 
 The server inherits an exclusive lock on its pid file, and the operating system releases it when the server ends,
-however it ends. So stale files and recycled pids do not matter, and of two starts at once one fails.
+however it ends. So stale files do not matter, and of two starts at once one fails. A child of a server that was killed
+may keep the lock for a while, when another program may have the server's pid already: only a process that has the pid
+file open is sent a signal.
 """
 
 import fcntl
@@ -23,6 +25,7 @@ POLL_SECONDS = 0.02
 END_SECONDS = 30
 LOG_BYTES = 10 * 1024 * 1024
 """A longer log is renamed (to `.1`) at the next start."""
+OPEN_FILES = Path("/proc/self/fd")
 INHERITED_LOCK = 100
 """The descriptor under which a server holds its lock: far from those it opens itself, if the limit allows."""
 
@@ -89,8 +92,10 @@ class ServerProcess(ABC):
     def kill(self) -> None:
         """Stop the server at once (SIGKILL), as a crash would."""
         if not self._end(signal.SIGKILL):
+            pid = self._recorded_pid()
+            who = f"process {pid}" if self._is_server(pid) else "a process that it left behind"
             raise ServerError(
-                f"{self.name} (process {self._recorded_pid()}) did not end", "check what the process is waiting for"
+                f"{self.name} ({who}) did not end: {self.pid_file} is locked", "check what the process is waiting for"
             )
 
     def tail(self, lines: int) -> str:
@@ -169,13 +174,27 @@ class ServerProcess(ABC):
         text = self.pid_file.read_text() if self.pid_file.exists() else ""
         return int(text) if text.strip().isdigit() else None
 
+    def _is_server(self, pid: int | None) -> bool:
+        """Whether a process has our pid file open, as the server has: a stranger with its pid has not.
+
+        Where the system does not show what a process has open, the lock must do.
+        """
+        if pid is None or not OPEN_FILES.exists():
+            return pid is not None
+        with suppress(OSError):  # it has ended, or is not ours
+            for descriptor in Path(f"/proc/{pid}/fd").iterdir():
+                with suppress(OSError):  # closed in the meantime
+                    if descriptor.samefile(self.pid_file):
+                        return True
+        return False
+
     def _end(self, how: signal.Signals) -> bool:
         """Signal the server and wait until it has released its lock; False if that takes too long."""
         deadline = time.monotonic() + END_SECONDS
         signalled: int | None = None
         while self.running:
             pid = self._recorded_pid()
-            if pid is not None and pid != signalled:
+            if pid is not None and pid != signalled and self._is_server(pid):
                 with suppress(ProcessLookupError):
                     os.kill(pid, how)
                 signalled = pid

@@ -189,7 +189,8 @@ def local(directory: Path) -> Iterator[RedisServer]:
     """A durable Redis in `directory` for the time of the block: `redis.Redis.from_url(server.url)` connects.
 
     One block at a time uses a directory; for a second one ServerError is raised. A server that a killed process left
-    running is used as it is, and stopped at the end.
+    running is stopped, and another one is started: the old one may be of another release, with other options and
+    limits. What it has acknowledged is on disk.
     """
     server = RedisServer(directory)
     try:
@@ -200,7 +201,8 @@ def local(directory: Path) -> Iterator[RedisServer]:
             "wait until it ends, or choose another directory",
         ) from None
     try:
-        yield server.ensure()
+        server.stop()
+        yield server.start()
     except HearsayError:  # of a client that lost its connection, or of a start that failed
         if not any(words in server.tail(4) for words in ("AOF write error", "No space left on device")):
             raise

@@ -145,7 +145,7 @@ class EmbeddedLog:
         except (DeliveryError, OSError) as error:
             why = error.message if isinstance(error, DeliveryError) else error.strerror
             short = isinstance(error, OSError) and error.errno in (errno.EMFILE, errno.ENFILE)
-            needed = "there are enough file descriptors (ulimit -n)" if short else "the disk has space"
+            needed = "there are enough file descriptors (ulimit -n)" if short else "the disk has space and no faults"
             raise StateError(
                 f"reports cannot be written: {why}", f"make sure {needed}, then start again: nothing is lost"
             ) from error

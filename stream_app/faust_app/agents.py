@@ -60,6 +60,11 @@ MAX_ATTEMPTS = 10
 LAST_FLUSH_SECONDS = 5.0
 """How long the last flush may take; nothing is lost if it does not succeed."""
 
+ADDED = (
+    "reports in the added partitions are not counted, and no period is closed: stop the senders, let this worker count "
+    "what is in the others, and read in docs/operations.md what to do about partitions that were added"
+)
+
 log = structlog.get_logger(__name__)
 
 
@@ -95,6 +100,11 @@ class PartitionTasks(ABC, Generic[R]):
     _tasks: dict[int, PartitionTask[R]] = field(default_factory=dict)
     _assignments: int = 0
     _acknowledged: dict[TP, int] = field(default_factory=dict)
+
+    @property
+    @abstractmethod
+    def partitions(self) -> int:
+        """How many partitions the topic had when its state was begun: others have no state, and are not read."""
 
     @abstractmethod
     def make(self, partition: int, records: Mapping[bytes, bytes], log_start: int, failing: Errors) -> R:
@@ -135,7 +145,11 @@ class PartitionTasks(ABC, Generic[R]):
         """
         self.close()
         assignment = self._assignments
-        tps = {partition: TP(self.topic, partition) for partition in sorted(partitions)}
+        wanted = sorted(partitions)
+        counted = self.partitions
+        if wanted and wanted[-1] >= counted:
+            self._say_added(wanted[-1] + 1)
+        tps = {partition: TP(self.topic, partition) for partition in wanted if partition < counted}
         records = await self.table.records(tps, lambda: assignment == self._assignments)
         begins = await self.watch.begins(tps.values())
         if assignment != self._assignments:
@@ -187,18 +201,25 @@ class PartitionTasks(ABC, Generic[R]):
             task.close()
         self._tasks.clear()
 
-    async def check_logs(self, partitions: int) -> None:
+    async def check_logs(self) -> None:
         """Look whether the logs are still those that were read, and the topic still has so many partitions."""
         assignment = self._assignments
         readings = {task.tp.partition: _reading(task.reader) for task in self if task.fault is None}
         look, faults = await self.watch.faults(self.topic, readings)
-        changed = look.partitions not in (0, partitions)
-        if changed and self.topic_fault is None:
-            log.error("partitions were added", topic=self.topic, partitions=look.partitions, counted=partitions)
-        self.topic_fault = LogFault.of_partitions(partitions) if changed else None
+        if look.partitions in (0, self.partitions):
+            self.topic_fault = None
+        else:
+            self._say_added(look.partitions)
         for task in self:
             if assignment == self._assignments and task.tp.partition in faults:
                 task.halt(faults[task.tp.partition])
+
+    def _say_added(self, found: int) -> None:
+        """Note that the topic has more partitions than are counted, and say it once."""
+        if self.topic_fault is None:
+            about = {"topic": self.topic, "partitions": found, "counted": self.partitions}
+            log.error("partitions were added", **about, hint=ADDED)
+        self.topic_fault = LogFault.of_partitions(self.partitions)
 
     async def finish(self) -> None:
         """Write the last flushes before leaving the group."""
@@ -297,6 +318,10 @@ def in_portions(records: Sequence[EpochRecord], size: int, most: int) -> Iterato
 class Counting(PartitionTasks[PartitionCounter]):
     """Gives reports and clock records to the counters of their partitions."""
 
+    @property
+    def partitions(self) -> int:
+        return self.options.topics.partitions
+
     def make(self, partition: int, records: Mapping[bytes, bytes], log_start: int, failing: Errors) -> PartitionCounter:
         options = self.options
         return PartitionCounter(
@@ -321,8 +346,8 @@ class Counting(PartitionTasks[PartitionCounter]):
             for record in received
         ]
         clocks = [place for place, one in enumerate(records) if isinstance(one, Record) and one.content_type == CLOCK]
-        if clocks and not await self.watch.has_partitions(self.topic, self.options.topics.partitions):
-            task.halt(LogFault.of_partitions(self.options.topics.partitions))
+        if clocks and not await self.watch.has_partitions(self.topic, self.partitions):
+            task.halt(LogFault.of_partitions(self.partitions))
             records = records[: clocks[0]]  # reports may be in partitions that nobody counts
         closed, certain = False, False
         while records:
@@ -343,6 +368,10 @@ class Counting(PartitionTasks[PartitionCounter]):
 
 class Merging(PartitionTasks[Merger]):
     """Gives partials to the merge of their surveys."""
+
+    @property
+    def partitions(self) -> int:
+        return self.options.topics.merge_partitions
 
     def make(self, partition: int, records: Mapping[bytes, bytes], log_start: int, failing: Errors) -> Merger:
         partitions, keyring = self.options.topics.partitions, Keyring(self.options.presence_key)

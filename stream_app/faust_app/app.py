@@ -28,6 +28,7 @@ from stream_app.faust_app.overrides.app import FaustApp
 from stream_app.faust_app.overrides.batches import BatchLimits, account_for_all_offsets
 from stream_app.faust_app.overrides.opening import open_ahead
 from stream_app.faust_app.writing import Writer, owner_of
+from stream_app.kafka.clocks import check_clocks
 from stream_app.kafka.roles import check_rights, roles
 from stream_app.kafka.topics import COUNTING_TABLE, MERGING_TABLE, Topics, check_partitions, existing
 from stream_app.log.codec import RECORD_BYTES
@@ -119,8 +120,8 @@ class StreamApp:
         with fatal("looking at the logs"):
             while True:
                 await asyncio.sleep(CHECK_LOGS_SECONDS)
-                await self._counting.check_logs(self._topics.partitions)
-                await self._merging.check_logs(self._topics.merge_partitions)
+                await self._counting.check_logs()
+                await self._merging.check_logs()
                 look, _ = await self._watch.faults(self._topics.surveys, {})
                 if not look.topic:
                     raise LogError(f"topic {self._topics.surveys} was deleted", READ_MORE)
@@ -219,6 +220,7 @@ def wait_for_topics(kafka: KafkaSettings, prefix: str, health: Health) -> Topics
             check_rights(kafka, next(role for role in roles(Topics(prefix)) if role.name == "worker"))
             topics = existing(kafka, prefix)
             check_partitions(kafka, topics)
+            check_clocks(kafka, topics)
             return topics
         except ServerError as error:
             log.warning("waiting for the broker", kafka=kafka.bootstrap, error=error.message)

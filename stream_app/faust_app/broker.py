@@ -36,6 +36,8 @@ from stream_app.log.marks import NO_EPOCH, FaultKind, LogFault, LogView, Mark, W
 
 RETRY_SECONDS = 1.0
 """How long to wait before asking again, where nobody answers; and before a fault that was found is looked for again."""
+LONGEST_RETRY_SECONDS = 8.0
+"""Each pause is twice as long as the one before, up to this."""
 READ_MORE = "read in docs/operations.md what to do about a log that cannot be read on"
 Reading = tuple[Mark, int]  # what a state knows of its log, and its next offset
 
@@ -137,7 +139,11 @@ class LogWatch:
         return (await self._asked(look_at, topic, {})).partitions == wanted
 
     async def _asked(self, ask: Callable[..., T], *about: Any) -> T:
-        """The answer to a question, in a thread of its own. Others are asked while this one waits to be repeated."""
+        """The answer to a question, in a thread of its own. Others are asked while this one waits to be repeated.
+
+        It is said that it waits whenever the pause grows, or the reason is another one.
+        """
+        pause, said = RETRY_SECONDS, ""
         while True:
             async with self._asking:
                 try:
@@ -145,11 +151,14 @@ class LogWatch:
                         self._admin = await asyncio.to_thread(opened, EpochAdmin, self._kafka, ANSWER_SECONDS)
                     return await asyncio.to_thread(ask, self._admin, *about)
                 except (KafkaError, ServerUnavailable) as error:
-                    log.warning("waiting for the broker", error=str(error))
+                    if str(error) != said or pause < LONGEST_RETRY_SECONDS:
+                        log.warning("waiting for the broker", error=str(error), next_attempt_in_seconds=pause)
+                    said = str(error)
                     admin, self._admin = self._admin, None
                     if admin is not None:
                         await asyncio.to_thread(admin.close)
-            await asyncio.sleep(RETRY_SECONDS)
+            await asyncio.sleep(pause)
+            pause = min(2 * pause, LONGEST_RETRY_SECONDS)
 
 
 async def consumer_at(kafka: KafkaSettings, offsets: Mapping[TP, int], **options: Any) -> AIOKafkaConsumer:

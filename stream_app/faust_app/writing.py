@@ -1,18 +1,22 @@
 """Writing flushes to Kafka, stage by stage, each write confirmed by every replica in sync."""
 
 import asyncio
+import time
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 import structlog
+from aiokafka.errors import InvalidTimestampError
 
 from protocols.errors import StateError
 from protocols.wire import CLOCK, CONTENT_TYPE_HEADER, Clock, encode_clock
 from stream_app.counting.judging import is_letter, shortened
 from stream_app.counting.state import partition_of_key
 from stream_app.faust_app.overrides.app import TOO_LARGE
+from stream_app.kafka.clocks import shown, wrong_clock
 from stream_app.kafka.topics import Topics
 from stream_app.log.flushes import Flush, Output, Write
 from stream_app.log.recovery import survey_of
@@ -50,9 +54,10 @@ class Writer:
         If a broker refuses records as too large, it ends with their stage. Returns of which surveys they are, NO_SURVEY
         for the position.
         """
-        for stage in flush.stages:
-            if too_large := await self._write_stage(stage, changelog):
-                return too_large
+        with refused_times():
+            for stage in flush.stages:
+                if too_large := await self._write_stage(stage, changelog):
+                    return too_large
         return {}
 
     async def _write_stage(self, stage: Sequence[Write | Output], changelog: str) -> dict[str, Exception]:
@@ -85,12 +90,13 @@ class Writer:
         value = encode_clock(clock, self.clock_key)
         headers = [(CONTENT_TYPE_HEADER, CLOCK.encode())]
         partitions = range(self.topics.partitions)
-        await asyncio.gather(
-            *[
-                await self.app.producer.send(self.topics.reports, None, value, partition, None, headers)
-                for partition in partitions
-            ]
-        )
+        with refused_times():
+            await asyncio.gather(
+                *[
+                    await self.app.producer.send(self.topics.reports, None, value, partition, None, headers)
+                    for partition in partitions
+                ]
+            )
 
     async def _send_alone(self, item: Write | Output, changelog: str) -> Any:
         """Send one record. Returns what became of it: a confirmation, or an error."""
@@ -104,6 +110,19 @@ class Writer:
         topic = self.topics.named(item.topic)
         owner = owner_of(item.key.decode(), self.topics.merge_partitions) if item.topic == "partials" else None
         return await self.app.producer.send(topic, item.key, item.value, owner, None, list(item.headers))
+
+
+@contextmanager
+def refused_times() -> Iterator[None]:
+    """Say that a clock is wrong where a broker refuses the time of a record. The next start compares both clocks."""
+    try:
+        yield
+    except InvalidTimestampError as error:
+        now = shown(time.time())
+        raise wrong_clock(
+            f"the broker refuses records of this moment: the clock of this machine says {now}, and that of the broker "
+            "is another"
+        ) from error
 
 
 def _refusal(item: Write | Output, error: BaseException) -> StateError:

@@ -17,7 +17,7 @@ from kafka.errors import GroupAuthorizationFailedError, KafkaError, TopicAuthori
 
 from servers.kafka_clients import connected, not_allowed
 from servers.settings import KafkaSettings
-from stream_app.kafka.topics import ANSWER_SECONDS, Topics
+from stream_app.kafka.topics import ANSWER_SECONDS, Topics, existing
 from stream_app.log.flushes import RESULTS
 
 Operation = Literal["Read", "Write", "Describe", "DescribeConfigs"]
@@ -90,17 +90,32 @@ def check_rights(kafka: KafkaSettings, role: Role) -> None:
         raise not_allowed(kafka, *missing)
 
 
+def visible(kafka: KafkaSettings, prefix: str | None = None) -> Topics:
+    """The topics of this cluster, for who compares them with what they must be.
+
+    Raises NotAllowed, with all of them, if this user lacks rights that this needs: of topics that a user may not see,
+    brokers say neither what they are nor whether they exist.
+    """
+    names = Topics(prefix or kafka.prefix)
+    read = {names.reports, names.partials, names.counting_changelog, names.merging_changelog}
+    needed = [*_topics([topic.name for topic in names.all()], "Describe", "DescribeConfigs")]
+    needed += _topics(sorted(read), "Read")
+    check_rights(kafka, Role("who checks topics", tuple(needed)))
+    return existing(kafka, prefix)
+
+
 def allowed(kafka: KafkaSettings, role: Role) -> dict[Right, set[Operation] | None]:
     """What the cluster allows this user on whatever the role has rights on. None where it does not say."""
-    topics = {right.name: right for right in role.rights if right.resource == "topic"}
+    names = {right.name for right in role.rights if right.resource == "topic"}
     found: dict[Right, set[Operation] | None] = {}
     with connected(KafkaAdminClient, kafka, ANSWER_SECONDS) as admin:
-        for described in admin.describe_topics(list(topics)):
+        on_topics: dict[str, set[Operation] | None] = {}
+        for described in admin.describe_topics(sorted(names)):
             hidden = described["error_code"] == TopicAuthorizationFailedError.errno
-            found[topics[described["name"]]] = set() if hidden else _operations(described)
+            on_topics[described["name"]] = set() if hidden else _operations(described)
         for right in role.rights:
-            if right.resource == "group":
-                found[right] = _allowed_on_group(admin, right.name)
+            is_group = right.resource == "group"
+            found[right] = _allowed_on_group(admin, right.name) if is_group else on_topics[right.name]
     return found
 
 

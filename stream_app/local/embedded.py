@@ -26,7 +26,7 @@ from protocols.scheme import Scheme
 from protocols.survey import Survey
 from protocols.wire import CLOCK, Frame, Lookup, ReportRow
 from servers.private_files import lock_directory, private_directory
-from stream_app.counting.judging import decode
+from stream_app.counting.judging import Record, decode
 from stream_app.counting.partition_counter import PartitionCounter
 from stream_app.local.log import SAME_BACKUP, Cut, LocalLog
 from stream_app.local.store import LocalStore
@@ -36,6 +36,8 @@ from stream_app.merging.merger import Merger
 
 NO_LIMIT = sys.maxsize  # a record in the store may be as large as it needs to be
 FLUSH_BYTES = 32 << 20  # flush automatically when about this much has not been written
+UNSYNCED_BYTES = 4 << 20
+"""Sync when about this much of a log is not on disk: so much is kept in memory, in case a sync fails."""
 REPORT_BYTES = 10  # what a report takes at least, wherever it stands: a token and a gap
 log = structlog.get_logger(__name__)
 
@@ -69,7 +71,7 @@ class EmbeddedApp(AbstractContextManager["EmbeddedApp"]):
         self._published, self._closes = 0.0, False
         with ExitStack() as held:
             self._held = held  # for what is closed because it fails here
-            held.callback(os.close, _lock(directory))
+            held.callback(os.close, lock_to_count(directory))
             held.callback(closed)
             self.store = held.enter_context(closing(LocalStore.to_write(directory)))
             self.partitions = int(self.store.setting("partitions", str(partitions)))
@@ -77,7 +79,7 @@ class EmbeddedApp(AbstractContextManager["EmbeddedApp"]):
             self._counters: list[PartitionCounter] = []
             self._logs: list[LocalLog] = []
             for partition in range(self.partitions):
-                counter, log = self._open(directory / "log" / f"{partition}.log", partition, schemes)
+                counter, log = self._open(log_file(directory, partition), partition, schemes)
                 self._counters.append(counter)
                 self._logs.append(held.enter_context(closing(log)))
             merged = self.store.records("merge/0/")
@@ -95,7 +97,7 @@ class EmbeddedApp(AbstractContextManager["EmbeddedApp"]):
             )
 
         def note(cut: Cut) -> None:
-            lost = _reports_in(cut, schemes.get, self.clock_key)
+            lost = reports_in(cut.records, cut.damaged_bytes, schemes.get, self.clock_key)
             mark = replace(counter.mark, acceptances=counter.mark.acceptances + 1)
             self.store.write([Write(state_key("count", partition, "accepted"), Acceptance(mark, lost).encode())])
             told = {"log": str(path), "offset": cut.offset, "records": len(cut.records), "reports_at_most": lost}
@@ -105,14 +107,17 @@ class EmbeddedApp(AbstractContextManager["EmbeddedApp"]):
             )
 
         counter = recovered()
-        opened = LocalLog(path, counter.next_offset, note)
+        with self._closed_on_failure():
+            opened = LocalLog(path, counter.next_offset, note)
         return counter if opened.cut is None else recovered(), opened
 
     def send(self, partition: int, content_type: str, value: bytes) -> None:
         """Append a record and count it. It is durable after the next `flush`."""
-        counter = self._counters[partition]
-        counter.apply(self._logs[partition].append(content_type, value))
+        counter, log = self._counters[partition], self._logs[partition]
+        counter.apply(log.append(content_type, value))
         self._closes |= content_type == CLOCK
+        if log.unsynced_bytes > UNSYNCED_BYTES:
+            self.sync()
         if counter.pending_bytes > FLUSH_BYTES:
             self.publish()
 
@@ -152,7 +157,7 @@ class EmbeddedApp(AbstractContextManager["EmbeddedApp"]):
             self.close()
             raise DeliveryError(
                 f"the records sent could not be written: {error}",
-                "make sure the disk has space, then run again: it resumes where it stopped",
+                "make sure the disk has space and no faults, then run again: it resumes where it stopped",
             ) from error
 
     def _write(self) -> None:
@@ -219,14 +224,19 @@ class EmbeddedApp(AbstractContextManager["EmbeddedApp"]):
         self.publish()
 
 
-def _reports_in(cut: Cut, lookup: Lookup, clock_key: bytes) -> int:
-    """How many reports were cut off at most."""
-    found = [decode(record, lookup, clock_key) for record in cut.records]
+def reports_in(records: Sequence[Record], damaged_bytes: int, lookup: Lookup, clock_key: bytes) -> int:
+    """How many reports these records and damaged bytes have at most."""
+    found = [decode(record, lookup, clock_key) for record in records]
     rows = sum(len(one) if isinstance(one, Frame) else 1 for one in found if isinstance(one, Frame | ReportRow))
-    return rows + cut.damaged_bytes // REPORT_BYTES
+    return rows + damaged_bytes // REPORT_BYTES
 
 
-def _lock(directory: Path) -> int:
+def log_file(directory: Path, partition: int) -> Path:
+    """Where the log of a partition is."""
+    return directory / "log" / f"{partition}.log"
+
+
+def lock_to_count(directory: Path) -> int:
     """Lock the directory for this process. The system releases the lock when the process ends."""
     try:
         return lock_directory(directory)

@@ -59,6 +59,8 @@ class LocalStore:
         try:
             store._db.execute("PRAGMA journal_mode = WAL")
             store._db.execute("PRAGMA synchronous = FULL")
+            # What a failed sync has left in the WAL may be readable and not on disk: this writes it elsewhere, synced.
+            store._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
             if not store._has_tables():
                 store._db.executescript(_TABLES)
             store.setting(_IDENTITY, secrets.token_hex(8))

@@ -1,6 +1,7 @@
 """A data directory uses one memo store; `hearsay memo` and results show what was spent and lost there."""
 
 import json
+import sys
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -10,6 +11,7 @@ import pytest
 import redis
 from typer.testing import CliRunner, Result
 
+from bench._processes import ServerProcess
 from hearsay.cli import app
 from hearsay.data_directory import DataDirectory
 from hearsay.library.results import read_results
@@ -20,9 +22,11 @@ from producers.simulation import Simulation
 from protocols.errors import HistoryLost, SettingsError, StoreError
 from protocols.scheme import Scheme
 from protocols.survey_text import parse_survey
-from servers.redis_server import local
+from servers.redis_server import RedisServer, local
 from servers.settings import load
 from stream_app.local import LocalStore
+from tests.helpers.command_line import done
+from tests.helpers.eventually import eventually
 from tests.memo_store.surveys import devices, respondent
 from views.reading import Results
 
@@ -258,3 +262,20 @@ def test_a_directory_that_is_not_there_is_not_made_and_no_redis_is_left_in_one(t
         refused = type_in("memo", "stats", "--data", str(directory)).exception
         assert isinstance(refused, SettingsError) and what in str(refused)
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.long(part="kills")
+def test_a_run_ends_the_redis_of_the_one_that_was_killed_before_it(tmp_path: Path) -> None:
+    """Failure would look like: a server for every kill, each with the memos of the same people in memory."""
+    (tmp_path / "survey.yaml").write_text(UNCAPPED)
+    data = tmp_path / "data"
+    words = ["run", str(tmp_path / "survey.yaml"), "--devices", "3000", "--periods", "5", "--data", str(data)]
+    redis_of_the_run = RedisServer(data / "redis")
+    killed = ServerProcess(tmp_path / "run.log", 0, "-m", "hearsay", *words).start()
+    eventually(lambda: redis_of_the_run.running and redis_of_the_run.answers())
+    killed.kill()
+    left = redis_of_the_run.pid
+    assert left is not None, killed.log.read_text()
+    done(sys.executable, "-m", "hearsay", *words)
+    assert not redis_of_the_run.running
+    assert not redis_of_the_run._is_server(left)

@@ -22,10 +22,10 @@ class Authority:
         self.certificate = directory / f"{name}.pem"
         self.certificate.write_bytes(_pem(own.sign(self._key, hashes.SHA256())))
 
-    def issue(self, name: str) -> tuple[Path, Path]:
-        """A certificate for whoever listens on this machine's loopback address, and its key."""
+    def issue(self, name: str, address: str = "127.0.0.1") -> tuple[Path, Path]:
+        """A certificate for whoever listens on an address of this machine, and its key."""
         key = ec.generate_private_key(ec.SECP256R1())
-        here = x509.SubjectAlternativeName([x509.IPAddress(ip_address("127.0.0.1"))])
+        here = x509.SubjectAlternativeName([x509.IPAddress(ip_address(address))])
         signed = _unsigned(_named(name), self._name, key).add_extension(here, critical=False)
         certificate, secret = self._directory / f"{name}.crt", self._directory / f"{name}.key"
         certificate.write_bytes(_pem(signed.sign(self._key, hashes.SHA256())))

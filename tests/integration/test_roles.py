@@ -133,6 +133,38 @@ def test_what_a_role_may_not_is_refused_with_the_right_that_it_lacks(as_user: As
         create(as_user("operator"), Topics("more"))
 
 
+@pytest.mark.parametrize("command", [("topics", "check"), ("recover",), ("doctor",)], ids=" ".join)
+@pytest.mark.parametrize("user", ["nobody", "gateway", "analyst"])
+def test_who_may_not_see_topics_is_told_every_right_that_is_missing(
+    user: str, command: tuple[str, ...], secured: "Secured", as_user: As
+) -> None:
+    """Failure would look like: an unexpected error, or the first of a dozen rights that an administrator must grant."""
+    add_user(secured.broker, "nobody")
+    eventually(lambda: secured.knows("nobody"))
+    as_user(user)
+    result = CliRunner().invoke(app, [*command, "--json"])
+    if command == ("doctor",):
+        findings = {finding["what"]: finding for finding in json.loads(result.stdout)["findings"]}
+        assert (result.exit_code, findings["broker"]["ok"]) == (1, False)
+        said = findings["broker"]["found"]
+    else:
+        assert isinstance(result.exception, NotAllowed), result.exception
+        said = result.exception.message
+    assert f"does not allow user {user!r} to: " in said
+    named = set(said.partition(" to: ")[2].split(", "))
+    held = {
+        f"{word} topic {right.name}"
+        for role in roles(TOPICS)
+        if role.name == user
+        for right in role.rights
+        for word in right.operations
+    }
+    needed = {f"{word} topic {topic.name}" for topic in TOPICS.all() for word in ("Describe", "DescribeConfigs")}
+    read = (TOPICS.reports, TOPICS.partials, TOPICS.counting_changelog, TOPICS.merging_changelog)
+    needed |= {f"Read topic {name}" for name in read}
+    assert named == needed - held
+
+
 def test_a_worker_without_its_rights_names_them_all_and_ends(as_user: As, tmp_path: Path) -> None:
     """Failure would look like: a worker that waits for ever, or ends somewhere in the middle of its work."""
     with Counting(as_user("analyst"), TOPICS, tmp_path).workers() as (worker,):

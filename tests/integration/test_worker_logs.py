@@ -271,6 +271,32 @@ def test_the_way_on_after_partitions_were_added_from_its_first_step_to_its_last(
     assert sum(loss.reports for loss in counting.lost() if 1 in loss.periods) == 50
 
 
+@pytest.mark.long(part="kills")
+def test_a_running_worker_says_once_that_partitions_were_added_and_counts_the_others(counting: Counting) -> None:
+    """Failure would look like: it waits for the state of the added ones, which there is not, a line every second."""
+    with counting.workers(1, *PATIENT) as (worker,):
+        counting.send([crowd(0, 1, 100)])
+        worker.wait_until_ready()
+        admin = KafkaAdminClient(**counting.kafka.client_options())
+        admin.create_partitions({counting.topics.reports: 4})
+        admin.close()
+        before = len(read_again(worker, counting))
+        eventually(lambda: len(read_again(worker, counting)) > before)  # its group is divided anew
+        counting.send([crowd(0, 100, 200)])
+        eventually(lambda: worker.metric("hearsay_reports_total") == 199)
+        (said,) = worker.logged("partitions were added")
+        assert "operations.md" in str(said["hint"])
+        assert worker.logged("waiting for the broker") == []
+        offsets = read_again(worker, counting)[-1]["next_offsets"]
+        assert isinstance(offsets, dict) and set(offsets) == {"0", "1"}
+        assert worker.leave() == 0
+
+
+def read_again(worker: WorkerProcess, counting: Counting) -> list[dict[str, object]]:
+    """Each time that a worker began to read its partitions of the reports topic."""
+    return [line for line in worker.logged("reading") if line["topic"] == counting.topics.reports]
+
+
 SIZES = {"small": 4, "large": 20_000}
 SIZED = {
     name: scheme_with(of_size(size, mechanism="l-grr"), id=name, eps_inf=4, eps_1=2, horizon=2, clock="source")

@@ -1,5 +1,6 @@
 """A Redis of our own: durable, found again, never two on one directory, and none that it cannot read."""
 
+import fcntl
 import multiprocessing
 import os
 import shutil
@@ -16,7 +17,7 @@ import redis
 
 from memo_store.store import MemoStore
 from protocols.errors import ServerError, StoreError
-from servers import redis_server
+from servers import processes, redis_server
 from servers.ports import free_port
 from servers.redis_server import SOCKET_PATH_BYTES, RedisServer, Release, embedded_program, local, release_of
 from tests.helpers.eventually import eventually
@@ -72,18 +73,64 @@ def hold(directory: Path, ready: Connection) -> None:
         signal.pause()
 
 
-def test_a_server_whose_owner_was_killed_is_taken_over_and_stopped(tmp_path: Path) -> None:
+def orphaned(directory: Path) -> int:
+    """The pid of a server that goes on although the process that started it was killed."""
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe()
-    owner = context.Process(target=hold, args=(tmp_path, theirs))
+    owner = context.Process(target=hold, args=(directory, theirs))
     owner.start()
-    pid = ours.recv()
+    pid: int = ours.recv()
     owner.kill()
     eventually(lambda: not owner.is_alive())  # join waits for a pipe, which the server has inherited
+    return pid
+
+
+def servers_in(directory: Path) -> list[int]:
+    """Every process that has the pid file of this directory open, as servers and what they leave have."""
+    running = [int(process.name) for process in Path("/proc").glob("[0-9]*")]
+    return [pid for pid in running if RedisServer(directory)._is_server(pid)]
+
+
+def test_a_server_whose_owner_was_killed_is_ended_and_another_one_started(tmp_path: Path) -> None:
+    """Failure would look like: two servers on one directory, or one of another release that nobody asked for."""
+    pid = orphaned(tmp_path)
+    assert RedisServer(tmp_path).pid == pid
     with local(tmp_path) as server:
-        assert server.pid == pid
+        assert server.pid not in (None, pid)
         assert get(server, "memo") == "kept"
+        if processes.OPEN_FILES.exists():
+            assert servers_in(tmp_path) == [server.pid]
     assert not server.running
+
+
+def test_a_stranger_with_the_pid_of_a_server_that_died_is_left_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A child of the server still holds its lock. Failure would look like: a program of somebody else is killed."""
+    if not processes.OPEN_FILES.exists():
+        pytest.skip("this system does not show what a process has open")
+    wait = [sys.executable, "-c", "import signal; signal.pause()"]
+    stranger = subprocess.Popen(wait)
+    pid_file = tmp_path / "redis.pid"
+    pid_file.write_text(f"{stranger.pid}\n")
+    with pid_file.open("r+b") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        child = subprocess.Popen(wait, pass_fds=[file.fileno()])
+    try:
+        with monkeypatch.context() as impatient:
+            impatient.setattr(processes, "END_SECONDS", 0.3)
+            with pytest.raises(ServerError, match=r"a process that it left behind\) did not end"):
+                RedisServer(tmp_path).stop()
+        assert stranger.poll() is None
+        child.kill()
+        child.wait(timeout=60)
+        with local(tmp_path) as server:
+            assert server.pid != stranger.pid
+        assert stranger.poll() is None
+    finally:
+        for process in (child, stranger):
+            process.kill()
+            process.wait(timeout=60)
 
 
 def test_who_looks_whether_a_server_runs_is_not_taken_for_one(tmp_path: Path) -> None:

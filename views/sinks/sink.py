@@ -74,7 +74,7 @@ class SinkKind(NamedTuple):
 
 SINKS = (
     SinkKind("sqlite:PATH", "tables of an SQLite file", "views.sinks.sql:SqliteSink"),
-    SinkKind("parquet:DIR", "Parquet files by survey and date", "views.sinks.parquet:ParquetSink"),
+    SinkKind("parquet:DIR[?group=NAME]", "Parquet files by survey and date", "views.sinks.parquet:ParquetSink"),
     SinkKind("postgresql://USER@HOST/DATABASE", "tables of a PostgreSQL database", "views.sinks.sql:PostgresqlSink"),
 )
 

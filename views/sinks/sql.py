@@ -22,6 +22,7 @@ from protocols.errors import DeliveryError, SettingsError
 from servers.distribution import pip_install
 from servers.private_files import open_private, private_directory
 from servers.settings import has_password
+from views.sinks.postgresql_tls import MODE, changed_since_02, sslmode_to_add
 from views.sinks.sink import Made, TableSink, tables_of
 
 TIME = pa.timestamp("us", tz="UTC")
@@ -167,7 +168,10 @@ class SqliteSink(SqlSink):
 
 
 class PostgresqlSink(SqlSink):
-    """A database, in the first schema of the user's search path. libpq's variables apply, PGPASSWORD among them."""
+    """A database, in the first schema of the user's search path. libpq's variables apply, PGPASSWORD among them.
+
+    The certificate of a server elsewhere is verified, unless the address or a variable says what to do.
+    """
 
     types = POSTGRESQL_TYPES
     parameter = "%s"
@@ -189,8 +193,22 @@ class PostgresqlSink(SqlSink):
         super().__init__(address)
 
     def _connect(self) -> Any:
-        limits = {"connect_timeout": CONNECT_SECONDS, "tcp_user_timeout": SILENCE_MS, "application_name": "hearsay"}
-        return self._driver.connect(self._place, autocommit=True, **limits)  # type: ignore[arg-type]
+        options: dict[str, Any] = {
+            "connect_timeout": CONNECT_SECONDS,
+            "tcp_user_timeout": SILENCE_MS,
+            "application_name": "hearsay",
+        }
+        added = sslmode_to_add(self._place, self._driver)
+        if added is not None:
+            options[MODE] = added
+        try:
+            return self._driver.connect(self._place, autocommit=True, **options)
+        except self._driver.Error as error:
+            cure = None if added is None else changed_since_02(self._place, error)
+            if cure is None:
+                raise
+            said = " ".join(str(error).split())
+            raise DeliveryError(f"results cannot be written to {self._place}: {said}", cure) from error
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:

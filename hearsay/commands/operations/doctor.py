@@ -91,6 +91,7 @@ def _check(settings: Settings) -> Iterator[Finding]:
     yield broker
     if broker.ok:
         yield _asked("surveys", lambda: _surveys(settings))
+        yield _asked("broker's clock", lambda: _clock_of_the_broker(settings))
     now = datetime.now(UTC)
     yield Finding("clock", now.year >= 2026, now.isoformat(timespec="seconds"), "set the machine's clock (NTP)")
 
@@ -144,12 +145,26 @@ def _broker(settings: Settings) -> Finding:
             "broker", None, "no HEARSAY_KAFKA_BOOTSTRAP", "an embedded run needs none; hearsay stack up starts one"
         )
     from stream_app.faust_app import check_cluster
-    from stream_app.kafka import existing
+    from stream_app.kafka import visible
 
-    problems = check_cluster(settings.kafka, existing(settings.kafka))
+    problems = check_cluster(settings.kafka, visible(settings.kafka))
     if problems:
         return Finding("broker", False, "; ".join(map(str, problems)), "run hearsay topics check")
     return Finding("broker", True, f"{settings.kafka.bootstrap}, topics configured as required, logs as counted")
+
+
+def _clock_of_the_broker(settings: Settings) -> Finding:
+    from stream_app.kafka import existing, read_clocks
+
+    name = "broker's clock"
+    clocks = read_clocks(settings.kafka, existing(settings.kafka))
+    if clocks is None:
+        return Finding(name, None, "it does not say its time", "compare both clocks by hand")
+    if abs(clocks.difference) > MAX_CLOCK_SKEW_SECONDS:
+        return Finding(
+            name, False, str(clocks), "synchronise both clocks (NTP): workers refuse to start, or close early"
+        )
+    return Finding(name, True, "agrees with that of this machine")
 
 
 def _surveys(settings: Settings) -> Finding:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -9,10 +10,11 @@ from rich.markup import escape
 from rich.table import Column, Table
 
 from hearsay.terminal import console
-from protocols.errors import StateError
+from protocols.errors import SettingsError, StateError
 
 if TYPE_CHECKING:
     from stream_app.faust_app import QuarantinedSurvey
+    from stream_app.local import DamagedLog
 
 
 def recover(
@@ -20,6 +22,7 @@ def recover(
     partition: Annotated[list[int] | None, typer.Option(metavar="NUMBER")] = None,
     survey: Annotated[list[str] | None, typer.Option(metavar="ID")] = None,
     kafka: console.Kafka = None,
+    data: console.Data = None,
     as_json: console.AsJson = False,
 ) -> None:
     """Show the partitions that workers cannot read on and the surveys that are quarantined, and let them go on.
@@ -35,16 +38,27 @@ def recover(
     With --survey, the reports of a survey are read again from where it was quarantined. What the log no longer has of
     them is published as its shortfall. Remove the cause first, or the survey is quarantined again.
 
-    All workers must be stopped.
+    With --data, it is the log of `hearsay serve` in this directory that may be damaged. Records that the state contains
+    are not needed any more; what is lost of others is counted and published as a shortfall. --lost 0 lets it go on.
+
+    All workers, or `hearsay serve`, must be stopped.
 
     Example: hearsay recover --lost 500
     """
+    if data is not None:
+        if survey or partition or kafka:
+            raise SettingsError(
+                "--data names a log of this machine, and --survey, --partition and --kafka one of a cluster",
+                "leave out one or the other",
+            )
+        _recover_local(data, lost, as_json)
+        return
     from servers.settings import load
     from stream_app.faust_app import quarantined_surveys, stuck_partitions, write_state
-    from stream_app.kafka import existing
+    from stream_app.kafka import visible
 
     settings = load().at(kafka).kafka
-    topics = existing(settings)
+    topics = visible(settings)
     with console.progress("comparing the state with the logs"):
         stuck, quarantined = stuck_partitions(settings, topics), quarantined_surveys(settings, topics)
     if partition:
@@ -107,3 +121,66 @@ def _show_quarantined(quarantined: list[QuarantinedSurvey], resumed: list[Quaran
         console.out.print(f"\n[green]✓[/] started workers read the reports of {escape(names)} again")
     else:
         console.out.print("\nA survey goes on after: hearsay recover --survey ID (remove the cause first)")
+
+
+def _recover_local(root: Path, lost: int | None, as_json: bool) -> None:
+    """Show the damaged logs of a data directory, and let them go on if `lost` is given."""
+    from hearsay.data_directory import COLLECTOR, DataDirectory
+    from stream_app.local import check_state, damaged_logs
+    from views.local import collector
+
+    check_state(root / COLLECTOR)
+    directory = DataDirectory(root)
+    keys = directory.clock_key(), directory.presence_key()
+    with console.progress("comparing the state with the logs"):
+        damaged = damaged_logs(directory.collector, keys[0], lost)
+    if damaged and lost is not None:
+        with console.progress("publishing what is lost"):
+            collector(directory.collector, [], *keys, sinks=[directory.results]).close()
+    if as_json:
+        found = [
+            {
+                "log": str(one.file),
+                "partition": one.partition,
+                "what": one.damage.what,
+                "lost": one.lost,
+                "kept": str(one.kept),
+            }
+            for one in damaged
+        ]
+        console.print_json({"damaged": found, "accepted": lost is not None, "lost": lost})
+    else:
+        _show_damaged(root, damaged, lost)
+    if damaged and lost is None:
+        raise typer.Exit(1)
+
+
+def _show_damaged(root: Path, damaged: list[DamagedLog], lost: int | None) -> None:
+    if not damaged:
+        console.out.print("[green]✓[/] no log is damaged in what was counted")
+        return
+    table = Table(
+        "log",
+        Column("what is wrong", overflow="fold"),
+        Column("what is lost", overflow="fold"),
+        box=None,
+        pad_edge=False,
+    )
+    for one in damaged:
+        contained = f"the state has everything before record {one.next_offset}"
+        is_lost = f"at most {one.lost:,} reports behind it are lost" if one.lost else "nothing is lost"
+        table.add_row(escape(str(one.file)), escape(one.damage.what), f"{contained}: {is_lost}")
+    console.out.print(table)
+    if lost is None:
+        console.out.print(
+            f"\nIt goes on after: hearsay recover --data {escape(str(root))} --lost 0\n"
+            "(or --lost REPORTS, if so many more were confirmed to their senders and are not in the log)",
+            soft_wrap=True,
+        )
+        return
+    most = max(one.lost for one in damaged) + lost
+    published = f"at most {most:,} reports are lost, and published as a shortfall" if most else "nothing is lost"
+    console.out.print(f"\n[green]✓[/] hearsay serve goes on; {published}", soft_wrap=True)
+    for one in damaged:
+        if one.kept.exists():
+            console.out.print(f"  the damaged log is kept as {escape(str(one.kept))}", soft_wrap=True)

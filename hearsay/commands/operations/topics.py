@@ -66,11 +66,11 @@ def check_topics(
     """
     from servers.settings import load
     from stream_app.faust_app import check_cluster
-    from stream_app.kafka import existing
+    from stream_app.kafka import visible
 
     kafka = load().kafka
     with console.progress("checking the topics"):
-        topics = replace(existing(kafka, prefix), retention_days=retention_days)
+        topics = replace(visible(kafka, prefix), retention_days=retention_days)
         mismatches = check_cluster(kafka, topics)
     if as_json:
         console.print_json([asdict(mismatch) for mismatch in mismatches])
