@@ -86,6 +86,7 @@ class StreamApp:
     async def _start(self) -> None:
         """Start what recovery needs: the surveys. Faust starts its own tasks after this."""
         self._health.ready = self._is_ready
+        self._health.refused = self._surveys.refused
         self._health.merging = lambda: frozenset(task.tp.partition for task in self._merging)
         self.faust_app.add_future(self._keep_beating())
         self.faust_app.add_future(self._surveys.follow())
