@@ -1,4 +1,4 @@
-"""A survey is tried before any device answers it: with a report of each form, of a device that reports for the first time.
+"""A survey is tried before any device answers it: with a report of each form, as a device makes it that joins.
 
 So a defect shows in `hearsay survey check`, and where a survey is published or registered, and not at its first report.
 """
