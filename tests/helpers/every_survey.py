@@ -2,7 +2,6 @@
 
 import json
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
@@ -50,9 +49,7 @@ def examples(shift: int = 0) -> list[Case]:
 
 def vectors(shift: int = 0) -> list[Case]:
     """The surveys of all vectors."""
-    return [
-        _case(name, survey, f"vector-{place}", place + shift) for place, (name, survey) in enumerate(_of_vectors())
-    ]
+    return [_case(name, survey, f"vector-{place}", place + shift) for place, (name, survey) in enumerate(_of_vectors())]
 
 
 @cache
@@ -77,8 +74,3 @@ def _served_today(survey: Survey, id: str) -> Survey:
     for key, value in (("start", midnight.isoformat()), ("time_zone", ZONE)):
         text = re.sub(f"^{key}: .*$", f"{key}: {value}", text, flags=re.MULTILINE)
     return parse_survey(text, id)
-
-
-def each(*groups: list[Case]) -> Iterator[Case]:
-    for group in groups:
-        yield from group
