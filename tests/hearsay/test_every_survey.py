@@ -82,6 +82,7 @@ def reports_of(case: Case, data: Path) -> list[int | None]:
     return [final.n for final in results.histograms(case.survey.id)]
 
 
+@pytest.mark.long(part="clients")
 def test_every_vector_can_be_collected_and_has_a_dossier(cases: list[Case], files: list[Path], tmp_path: Path) -> None:
     page = tmp_path / "dossier.html"
     for case, file in zip(cases, files, strict=True):
@@ -140,6 +141,7 @@ def test_the_examples_go_through_one_served_process(tmp_path: Path) -> None:
     go_through_serve(examples(), tmp_path)
 
 
+@pytest.mark.long(part="clients")
 @pytest.mark.integration
 def test_the_examples_go_through_a_cluster(new_counting: NewCounting, tmp_path: Path) -> None:
     go_through_gateway(examples(), new_counting(partitions=1, merge_partitions=1), tmp_path)
