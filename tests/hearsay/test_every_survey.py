@@ -1,6 +1,6 @@
 """Every example goes its whole way: check, plan, serve or gateway, a device's report, close, report, dossier.
 
-Failure would look like: a command that ends with a bug's exit code, a report that is not taken, or a period without it.
+Failure would look like: a command with the exit code of a bug, a report that is not taken, or a period without it.
 """
 
 import json
