@@ -279,5 +279,5 @@ class DirectoryFollower:
 
 @lru_cache(maxsize=1024)
 def _survey_of(text: str) -> Survey:
-    """A survey as it was kept. Every publication asks for all of them, and to read one of 10,000 values takes a while."""
+    """A survey as it was kept. Every publication asks for all of them, and to read many values takes a while."""
     return Survey.model_validate_json(text)
