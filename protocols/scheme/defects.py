@@ -16,7 +16,7 @@ def confined_to(survey: str) -> Iterator[None]:
     >>> with confined_to("buttons"):
     ...     [][0]
     Traceback (most recent call last):
-    protocols.errors.SurveyDefect: survey 'buttons' cannot be collected: IndexError: list index out of range
+    protocols.errors.SurveyDefect: survey 'buttons' cannot be collected: IndexError: list index out of range (...)
     """
     try:
         yield
