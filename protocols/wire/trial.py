@@ -44,10 +44,10 @@ def trial_report(scheme: Scheme, answered: tuple[str, ...]) -> bytes:
     """The first report of a device, about these attributes. Zeros are an answer in every encoding.
 
     >>> from protocols.survey_text.parsing import parse_survey
-    >>> asked = Scheme(parse_survey('''{id: s, start: 2026-01-01T00:00Z, period: 1d, eps: 1, visitors: {units: [day]},
+    >>> asked = Scheme(parse_survey('''{id: s, start: 2026-01-01T00:00Z, period: 1d, eps: 1, visitors: {units: [ever]},
     ...                                 attributes: [{name: a, values: [x, y]}]}'''))
-    >>> trial_report(asked, ("a",))[-54:]
-    b'"token":"0000000000000001","flags":"01","answers":{"a":"00"}}'
+    >>> trial_report(asked, ("a",))[-61:]
+    b'"token":"0000000000000001","flags":"10","answers":{"a":"00"}}'
     """
     header = ReportHeader(scheme.survey.id, scheme.fingerprint, PERIOD)
     visits = scheme.visits.of(np.array([NEVER]), PERIOD)
