@@ -13,6 +13,10 @@ class SurveyError(HearsayError):
     """The survey file: which key, which value, what to write instead."""
 
 
+class SurveyDefect(SurveyError):
+    """A survey at which this release itself fails, with the error. It concerns this survey alone."""
+
+
 class InfeasibleError(HearsayError):
     """Budgets that a mechanism cannot meet, with the range it can."""
 

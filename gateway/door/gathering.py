@@ -14,7 +14,6 @@ from protocols.wire import (
     ROW_REASONS,
     Frame,
     Reason,
-    ReportHeader,
     ReportRow,
     encode_frame,
     join_frames,
@@ -53,11 +52,3 @@ def cut_rows(reports: Sequence[ReportRow | Frame], scheme: Scheme, partitions: i
     by_partition = partition_of(good.tokens, partitions)
     members = ((partition, good.take(by_partition == partition)) for partition in range(partitions))
     return Cut(faults, [(partition, part) for partition, frame in members for part in frame.parts(MOST_ROWS)])
-
-
-def warm_up(scheme: Scheme) -> None:
-    """Make a frame that nobody gets: Arrow imports what it needs at its first use, which may take seconds."""
-    answered = min(scheme.forms)
-    header = ReportHeader(scheme.survey.id, scheme.fingerprint, 0)
-    answers = tuple(bytes(scheme.answer_bytes[name]) for name in answered)
-    cut_rows([ReportRow(header, answered, b"\1" * 8, b"\0\1", answers)], scheme, 1).encoded(scheme)

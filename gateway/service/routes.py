@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from importlib.resources import files
+from typing import Any
 
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
 
@@ -38,7 +39,7 @@ class Gateway(Application):
 
     `origins` are the origins whose pages may ask (CORS). `pages` are further paths that are only read, and made anew
     for every request; they are for who asks from this machine, and so are metrics. `shows_metrics` says whether these
-    are served here, too.
+    are served here, too. `refused_surveys` are those that cannot be collected here, with the reason.
     """
 
     surveys: Mapping[str, Scheme]
@@ -48,13 +49,14 @@ class Gateway(Application):
     origins: frozenset[str] = frozenset()
     shows_metrics: bool = True
     pages: Mapping[str, Page] = field(default_factory=dict)
+    refused_surveys: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         door = Door(self.surveys.get, self.writer.log.times)
         self._reports = Reports(door, self.writer, self.senders.keys)
         described = json.loads((files(__package__) / "openapi.json").read_bytes())
         api = Response(200, json.dumps(described).encode(), headers=(CACHED,))
-        self.health = health_pages(lambda: self.writer.failed is None, self.ready)
+        self.health = health_pages(lambda: self.writer.failed is None, self.ready, lambda: self.refused_surveys)
         self._own: dict[str, Page] = {"/v1/surveys": self._survey_list, "/v1/openapi.json": lambda: api, **self.health}
         self._here = {**self.pages, **(metrics_page(self.writer.metrics.registry) if self.shows_metrics else {})}
 
@@ -166,8 +168,11 @@ def _unless_known(request: Request, response: Response) -> Response:
     return Response(304, headers=response.headers)
 
 
-def health_pages(live: Callable[[], bool], ready: Callable[[], bool]) -> dict[str, Page]:
-    return {"/live": lambda: _state("live", live()), "/ready": lambda: _state("ready", ready())}
+def health_pages(
+    live: Callable[[], bool], ready: Callable[[], bool], refused: Callable[[], Mapping[str, str]]
+) -> dict[str, Page]:
+    """`/live` and `/ready`. The latter lists the surveys that are refused; the process is ready for all others."""
+    return {"/live": lambda: _state("live", live()), "/ready": lambda: _ready(ready(), refused())}
 
 
 def metrics_page(registry: CollectorRegistry) -> dict[str, Page]:
@@ -188,5 +193,11 @@ class Watching(Application):
         answer(NOTHING_ELSE if page is None else page())
 
 
-def _state(name: str, value: bool) -> Response:
-    return Response(200 if value else 503, json.dumps({name: value}).encode(), headers=(("cache-control", "no-store"),))
+def _ready(ready: bool, refused: Mapping[str, str]) -> Response:
+    listed = {"refused_surveys": dict(refused)} if refused else {}
+    return _state("ready", ready, **listed)
+
+
+def _state(name: str, value: bool, **more: Any) -> Response:
+    body = json.dumps({name: value, **more}).encode()
+    return Response(200 if value else 503, body, headers=(("cache-control", "no-store"),))

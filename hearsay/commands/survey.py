@@ -96,19 +96,44 @@ def check(
 ) -> None:
     """Check survey files against every rule. Errors name the line, the problem and the correction.
 
+    A report of each form is made and read, too. If one file is wrong, the others are checked all the same.
+
     Example: hearsay survey check survey.yaml
     """
+    from hearsay.terminal.explaining import explain
+
+    checked: dict[Path, Scheme] = {}
+    codes = [0]
+    for path in files:
+        try:
+            checked[path] = _checked(path)
+        except SurveyError as error:
+            if len(files) == 1:
+                raise  # so that --debug shows where
+            codes.append(explain(error))
+    if as_json:
+        console.print_json([_facts(scheme) for scheme in checked.values()])
+    else:
+        _show(checked)
+    if max(codes):
+        raise typer.Exit(max(codes))
+
+
+def _checked(path: Path) -> Scheme:
     from hearsay.survey_files import read_survey
     from protocols.scheme import Scheme
+    from protocols.wire import try_reports
     from stream_app.finals import check_sizes
 
-    schemes = [Scheme(read_survey(path)) for path in files]
-    for scheme in schemes:
-        check_sizes(scheme.survey)
-    if as_json:
-        console.print_json([_facts(scheme) for scheme in schemes])
-        return
-    for path, scheme in zip(files, schemes, strict=True):
+    survey = read_survey(path)
+    check_sizes(survey)
+    scheme = Scheme(survey)
+    try_reports(scheme)
+    return scheme
+
+
+def _show(checked: dict[Path, Scheme]) -> None:
+    for path, scheme in checked.items():
         console.out.print(
             f"[green]✓[/] {escape(str(path))}: [bold]{scheme.survey.id}[/], fingerprint {scheme.fingerprint}"
         )

@@ -22,10 +22,11 @@ from hearsay.reports.serving import Published, listening
 from hearsay.running.collecting import THIS_PROCESS
 from hearsay.serving.running import Exposure, run
 from hearsay.serving.try_page import try_pages
-from protocols.errors import DeliveryError, StateError, SurveyError
+from hearsay.survey_files import read_survey
+from protocols.errors import DeliveryError, StateError, SurveyDefect, SurveyError
 from protocols.scheme import Scheme
 from protocols.survey import Survey
-from protocols.wire import CLOCK, FRAME, Clock, encode_clock, last_due, named
+from protocols.wire import CLOCK, FRAME, Clock, collectable, encode_clock, last_due, named
 from stream_app.local import EmbeddedApp
 from views.local import collector
 
@@ -166,12 +167,38 @@ class EmbeddedLog:
                 self._unpublished = True
 
 
-def serve_surveys(surveys: Sequence[Survey], directory: Path, exposure: Exposure, say: Callable[[str], None]) -> None:
-    """Serve until SIGTERM or SIGINT."""
+def read_surveys(files: Sequence[Path]) -> tuple[list[Scheme], dict[str, str]]:
+    """The surveys in files, compiled and tried; and by file why one cannot be served, where this release fails at it.
+
+    A mistake in a file is an error of whoever starts. A defect of this release is not: the other surveys are served.
+    """
+    schemes: list[Scheme] = []
+    defects: dict[str, SurveyDefect] = {}
+    for file in files:
+        try:
+            schemes.append(collectable(read_survey(file)))
+        except SurveyDefect as error:
+            defects[str(file)] = error
+    if not schemes:
+        raise next(iter(defects.values()))
+    for name, defect in defects.items():
+        log.error("a survey cannot be served", file=name, error=defect.message, exc_info=defect.__cause__)
+    return schemes, {name: defect.message for name, defect in defects.items()}
+
+
+def serve_surveys(
+    schemes: Sequence[Scheme],
+    directory: Path,
+    exposure: Exposure,
+    say: Callable[[str], None],
+    refused: Mapping[str, str] | None = None,
+) -> None:
+    """Serve until SIGTERM or SIGINT. `refused` are surveys that cannot be served, with the reason."""
     exposure.check()
     connections = most_connections()
     viewing = connections // 4  # connections of the dashboard
     data = DataDirectory(directory)
+    surveys = [scheme.survey for scheme in schemes]
     for survey in surveys:
         if survey.clock != "wall":
             raise SurveyError(
@@ -186,20 +213,20 @@ def serve_surveys(surveys: Sequence[Survey], directory: Path, exposure: Exposure
                 "that runs",
             )
         data.check_destination(survey.id, THIS_PROCESS)
-    schemes = {survey.id: Scheme(survey) for survey in surveys}
+    served = {scheme.survey.id: scheme for scheme in schemes}
     app = collector(data.collector, surveys, data.clock_key(), data.presence_key(), sinks=[data.results])
     to = EmbeddedLog(app, surveys)
     state = StateFile(directory / "gateway.state")
     has_keys = exposure.credentials or state.path.exists()
-    keys = TokenKeys(state, schemes.get, to.times, time.time) if has_keys else None
-    results = Published(schemes, directory, None).dashboard()
-    names = ", ".join(schemes)
+    keys = TokenKeys(state, served.get, to.times, time.time) if has_keys else None
+    results = Published(served, directory, None).dashboard()
+    names = ", ".join(served)
 
     def started(address: str) -> None:
         say(f"Collecting {names} at {address}")
         if pages and not exposure.credentials:  # the page's device has none
             say(f"A device in the browser: {address}/try")
-        say(f"Results: hearsay report {next(iter(schemes))} --data {shlex.quote(str(directory))}")
+        say(f"Results: hearsay report {next(iter(served))} --data {shlex.quote(str(directory))}")
 
     async def dashboard() -> None:
         """Reached from this machine only, whatever address devices use: at the next port, if it is free."""
@@ -208,5 +235,17 @@ def serve_surveys(surveys: Sequence[Survey], directory: Path, exposure: Exposure
             say(f"Results as they come: {address}")
             await asyncio.Event().wait()
 
-    pages = try_pages(schemes, data.collector) if exposure.only_here else {}
-    uvloop.run(run(exposure, schemes, to, keys, say, started, dashboard, connections - viewing, pages=pages))
+    pages = try_pages(served, data.collector) if exposure.only_here else {}
+    serving = run(
+        exposure,
+        served,
+        to,
+        keys,
+        say,
+        started,
+        dashboard,
+        connections - viewing,
+        pages=pages,
+        refused=refused,
+    )
+    uvloop.run(serving)

@@ -169,5 +169,17 @@ def serve_kafka(
     def started(address: str) -> None:
         say(f"Taking reports for {topics.reports} at {address}")
 
-    beside, ready = registry.follow, lambda: to.connected
-    uvloop.run(run(exposure, registry.schemes, to, keys, say, started, beside, connections, ready=ready, holder=holder))
+    serving = run(
+        exposure,
+        registry.schemes,
+        to,
+        keys,
+        say,
+        started,
+        registry.follow,
+        connections,
+        ready=lambda: to.connected,
+        holder=holder,
+        refused=registry.refused,
+    )
+    uvloop.run(serving)

@@ -13,11 +13,11 @@ from typing import Any
 
 import structlog
 
-from gateway.door import Credential, Rate, read_credentials, warm_up
+from gateway.door import Credential, Rate, read_credentials
 from gateway.http import Limits, Listener, tls_context
 from gateway.service import Gateway, Holder, Log, Page, Senders, TokenKeys, Watching, Writer, metrics_page
-from protocols.errors import SettingsError
-from protocols.scheme import Scheme
+from protocols.errors import SettingsError, SurveyError
+from protocols.scheme import Scheme, confined_to
 from servers.ports import is_loopback
 from servers.private_files import read_limited
 
@@ -149,11 +149,12 @@ async def run(
     ready: Callable[[], bool] = lambda: True,
     holder: Holder | None = None,
     pages: Mapping[str, Page] | None = None,
+    refused: Mapping[str, str] | None = None,
 ) -> None:
     """Serve until SIGTERM or SIGINT, then answer what was asked. Raises what ended the writing, if something did.
 
     At most so many `connections` are open. `beside` runs in the same event loop for as long: further servers of this
-    process are started there.
+    process are started there. `refused` are the surveys that are not served, with the reason.
     """
     if exposure.credentials:
         for line in linked_figures(surveys.values()):
@@ -162,8 +163,6 @@ async def run(
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
-    for scheme in surveys.values():
-        warm_up(scheme)
     writer = Writer(to, surveys.get, holder=holder)
     metrics = writer.metrics
     application = Gateway(
@@ -174,6 +173,7 @@ async def run(
         origins=frozenset(exposure.origins),
         shows_metrics=exposure.only_here,
         pages=pages or {},
+        refused_surveys={} if refused is None else refused,  # a registry adds to it
     )
     names = frozenset(map(str.lower, exposure.names))
     certificate, key = exposure.tls_certificate, exposure.tls_key
@@ -223,14 +223,23 @@ def linked_figures(schemes: Iterable[Scheme], reports: int = 30) -> list[str]:
         "period is open. Linked reports reveal at most:"
     ]
     for scheme in schemes:
-        promise = scheme.guarantees
-        stays, changes = promise.for_ever.whole, promise.any(reports).whole
-        lines.append(
-            f"{scheme.survey.id}: {_figure(promise.per_report.whole)} in one report; "
-            f"{_figure(stays)} in all reports while values stay; "
-            f"{_figure(changes)} in {reports} reports whatever the values do"
-        )
+        try:
+            with confined_to(scheme.survey.id):
+                lines.append(_linked_figures(scheme, reports))
+        except SurveyError as error:
+            log.error("what linked reports reveal is not known", survey=scheme.survey.id, error=error.message)
     return lines
+
+
+def _linked_figures(scheme: Scheme, reports: int) -> str:
+    promise = scheme.guarantees
+    stays = promise.for_ever.whole
+    changes = promise.any(reports).whole
+    return (
+        f"{scheme.survey.id}: {_figure(promise.per_report.whole)} in one report; "
+        f"{_figure(stays)} in all reports while values stay; "
+        f"{_figure(changes)} in {reports} reports whatever the values do"
+    )
 
 
 def _figure(loss: float | None) -> str:

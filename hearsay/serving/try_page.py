@@ -12,11 +12,14 @@ from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
 
+import structlog
+
 from gateway.http import Response
 from gateway.service import Page
 from pages.static import style
+from protocols.errors import SurveyError
 from protocols.planning import told_apart
-from protocols.scheme import Scheme
+from protocols.scheme import Scheme, confined_to
 from stream_app.local import LocalStore
 from views.reading import Results
 
@@ -32,6 +35,7 @@ HEADERS = (
 )
 LINKED = (2, 7)  # linked reports for which the page says what any two histories of answers reveal
 NO_STORE = (("cache-control", "no-store"),)
+log = structlog.get_logger(__name__)
 
 
 def try_pages(schemes: Mapping[str, Scheme], results: Path) -> dict[str, Page]:
@@ -42,13 +46,21 @@ def try_pages(schemes: Mapping[str, Scheme], results: Path) -> dict[str, Page]:
     found["/try/page.css"] = _constant(Response(200, style().encode(), TYPES["css"], HEADERS))
     found["/"] = _constant(Response(303, headers=(("location", "/try"),)))
     for survey, scheme in schemes.items():
-        listed = {attribute.name: list(attribute.values) for attribute in scheme.survey.attributes}
-        losses = {t: scheme.guarantees.any(t).whole for t in LINKED}
-        chances = {t: 1.0 if loss is None else told_apart(loss) for t, loss in losses.items()}
-        about = {"values": listed, "any": chances}
-        found[f"/try/{survey}/about.json"] = _constant(Response(200, json.dumps(about).encode()))
+        try:
+            with confined_to(survey):
+                found[f"/try/{survey}/about.json"] = _constant(_about(scheme))
+        except SurveyError as error:
+            log.error("a survey cannot be tried in a browser", survey=survey, error=error.message)
         found[f"/try/{survey}/live.json"] = partial(_live, store, survey)
     return found
+
+
+def _about(scheme: Scheme) -> Response:
+    """The values of a survey, and how well a guess gets from linked reports."""
+    listed = {attribute.name: list(attribute.values) for attribute in scheme.survey.attributes}
+    losses = {t: scheme.guarantees.any(t).whole for t in LINKED}
+    chances = {t: 1.0 if loss is None else told_apart(loss) for t, loss in losses.items()}
+    return Response(200, json.dumps({"values": listed, "any": chances}).encode())
 
 
 def _constant(response: Response) -> Page:

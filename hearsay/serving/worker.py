@@ -57,7 +57,8 @@ def serve_pages(host: str, port: int) -> Iterator[Health]:
 
 def worker_pages(health: Health) -> dict[str, Page]:
     """Every page: `/live`, `/ready` (only once recovery is done) and `/metrics`."""
-    made = {**health_pages(lambda: health.live, lambda: health.ready()), **metrics_page(REGISTRY)}
+    of_health = health_pages(lambda: health.live, lambda: health.ready(), lambda: health.refused)
+    made = {**of_health, **metrics_page(REGISTRY)}
     return {path: partial(_made, page) for path, page in made.items()}
 
 

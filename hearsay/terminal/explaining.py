@@ -6,7 +6,7 @@ import sqlite3
 from rich.markup import escape
 
 from hearsay.terminal import console
-from protocols.errors import HearsayError, Stopped
+from protocols.errors import HearsayError, Stopped, SurveyDefect
 
 # Exit codes. 0: done. 2: wrong usage. The others:
 REFUSED = 1  # the message says why, the hint what to do
@@ -42,8 +42,7 @@ def explain(error: Exception) -> int:
 
 def _explained(error: Exception) -> tuple[str, str, int]:
     if isinstance(error, HearsayError):
-        code = STOPPED if isinstance(error, Stopped) else TRY_AGAIN if error.retriable else REFUSED
-        return error.message, error.hint, code
+        return error.message, error.hint, _code(error)
     if isinstance(error, OSError) and error.strerror:
         where = f"{error.filename}: " if error.filename else ""
         return f"{where}{error.strerror}", HINTS.get(error.errno or 0, "check the path, or choose another"), REFUSED
@@ -51,3 +50,11 @@ def _explained(error: Exception) -> tuple[str, str, int]:
         return "the disk is full", FULL, REFUSED
     what = f"unexpected error: {type(error).__name__}: {error}"
     return what, "this is a bug: `hearsay --debug` with the same arguments shows the traceback", BROKEN
+
+
+def _code(error: HearsayError) -> int:
+    if isinstance(error, Stopped):
+        return STOPPED
+    if isinstance(error, SurveyDefect):
+        return BROKEN
+    return TRY_AGAIN if error.retriable else REFUSED

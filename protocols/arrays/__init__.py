@@ -1,4 +1,4 @@
-"""Kinds of arrays, columns of memos and answers, and the compiled loops that count them."""
+"""Kinds of arrays, columns of memos and answers, and the loops that count them."""
 
 from protocols.arrays import lazy_arrow
 from protocols.arrays.aliases import (
@@ -17,4 +17,5 @@ from protocols.arrays.aliases import (
     Whole,
     Words,
 )
-from protocols.arrays.columns import Layout, PackedBits, frozen, smallest_unsigned
+from protocols.arrays.columns import Layout, PackedBits, smallest_unsigned
+from protocols.arrays.loops import are_compiled, use_compiled_loops

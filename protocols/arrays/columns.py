@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from protocols.arrays.aliases import Bytes, Column, Counts, Mask, Whole
+from protocols.arrays.loops import counting_loops
 
 
 @dataclass(frozen=True)
@@ -94,21 +95,14 @@ def smallest_unsigned(count: int) -> np.dtype[np.unsignedinteger[Any]]:
     return np.min_scalar_type(count - 1)
 
 
-LANES = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1, bitorder="little").astype("<u2").view("<u8")
-"""Of each byte, its bits as numbers of 16 bits, four in a word: words are added, as often as a number has room."""
-MOST_ADDED = (1 << 16) - 1
-
-
 def count_symbols(symbols: Whole, groups: Whole, size: int, k: int) -> Counts:
     """counts[group, symbol] of a column of symbols; ValueError if one of either is out of range.
 
     >>> count_symbols(np.array([0, 2, 2]), np.array([0, 0, 1]), 2, 3).tolist()
     [[1, 0, 1], [0, 0, 1]]
     """
-    from protocols.arrays.loops import tally
-
     counts = np.zeros((size, k), dtype=np.int64)
-    if len(symbols) != len(groups) or not tally(frozen(symbols), frozen(groups), counts):
+    if len(symbols) != len(groups) or not counting_loops().tally(symbols, groups, counts):
         raise ValueError(f"not one symbol of 0..{k - 1} and one group of 0..{size - 1} for each row")
     return counts
 
@@ -119,17 +113,9 @@ def count_bits(packed: Bytes, groups: Whole, size: int, k: int) -> Counts:
     >>> count_bits(np.array([[1], [3], [2]], dtype=np.uint8), np.array([0, 0, 1]), 2, 2).tolist()
     [[2, 1], [0, 1]]
     """
-    from protocols.arrays.loops import add_lanes
-
-    width = packed.shape[1]
-    counts = np.zeros((size, 8 * width), dtype=np.int64)
-    if len(packed) != len(groups):
+    counts = np.zeros((size, 8 * packed.shape[1]), dtype=np.int64)
+    if len(packed) != len(groups) or not counting_loops().add_bits(packed, groups, counts):
         raise ValueError(f"not one group of 0..{size - 1} for each row")
-    for start in range(0, len(packed), MOST_ADDED):
-        rows, sums = slice(start, start + MOST_ADDED), np.zeros((size, width, 2), dtype=np.uint64)
-        if not add_lanes(frozen(packed[rows]), frozen(groups[rows]), LANES, sums):
-            raise ValueError(f"not one group of 0..{size - 1} for each row")
-        counts += sums.view("<u2").reshape(size, -1)
     return counts[:, :k]
 
 
@@ -145,12 +131,3 @@ def count_ones(packed: Bytes, k: int) -> Counts:
     if len(counts) > k + 1:
         raise ValueError(f"a vector of {k} bits has more than {k} bits set")
     return counts
-
-
-def frozen(column: Whole | Mask) -> Any:
-    """A read-only view, so that one compiled loop serves columns that may and may not be written to."""
-    if column.flags.c_contiguous and not column.flags.writeable:
-        return column
-    view = np.ascontiguousarray(column).view()
-    view.flags.writeable = False
-    return view

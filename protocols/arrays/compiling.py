@@ -18,9 +18,15 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
-import numba
-from llvmlite import ir
-from numba.core import cgutils, event
+import numpy as np
+
+from protocols.arrays.aliases import Mask, Whole
+from protocols.arrays.without_scipy import numba_without_scipy
+
+with numba_without_scipy():
+    import numba
+    from llvmlite import ir
+    from numba.core import cgutils, event
 
 Loop = TypeVar("Loop", bound=Callable[..., Any])
 _array: Any = cgutils.create_struct_proxy
@@ -47,6 +53,15 @@ def address_of(context: Any, builder: Any, signature: Any, arguments: Any, bits:
     """In an intrinsic of an array and an index: the address of the element, as that of a number of so many bits."""
     array = _array(signature.args[0])(context, builder, arguments[0])
     return builder.bitcast(builder.gep(array.data, [arguments[1]]), ir.IntType(bits).as_pointer())
+
+
+def frozen(column: Whole | Mask) -> Any:
+    """A read-only view, so that one compiled loop serves columns that may and may not be written to."""
+    if column.flags.c_contiguous and not column.flags.writeable:
+        return column
+    view = np.ascontiguousarray(column).view()
+    view.flags.writeable = False
+    return view
 
 
 def _locks() -> Path:

@@ -11,7 +11,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
 from protocols.errors import SurveyError
-from protocols.scheme import Scheme
+from protocols.scheme import Scheme, confined_to
 from protocols.survey.attribute import Attribute
 from protocols.survey.model import Survey
 from protocols.survey.names import format_duration
@@ -64,15 +64,16 @@ def parse_survey(text: str, source: str = "survey", read_beside: ReadBeside | No
         raise SurveyError(f"{source}: expected keys and values", "start from `hearsay survey new`")
     fill_in_values(document.data, source, read_beside)
     fill_in_cells(document.data, source, read_beside)
-    try:
-        survey = Survey.model_validate(document.data)
-        Scheme(survey)  # what mechanisms cannot do is found by compiling
-    except ValidationError as error:
-        raise SurveyError(
-            f"{source}: {explain(error, document)}", "docs/survey-reference.md explains every key"
-        ) from None
-    except SurveyError as error:
-        raise SurveyError(f"{source}: {error.message}", error.hint) from None
+    with confined_to(source):
+        try:
+            survey = Survey.model_validate(document.data)
+            Scheme(survey)  # what mechanisms cannot do is found by compiling
+        except ValidationError as error:
+            raise SurveyError(
+                f"{source}: {explain(error, document)}", "docs/survey-reference.md explains every key"
+            ) from None
+        except SurveyError as error:
+            raise SurveyError(f"{source}: {error.message}", error.hint) from None
     return survey
 
 

@@ -17,3 +17,4 @@ from protocols.wire.content import (
 from protocols.wire.frame import ROW_REASONS, Frame, decode_frame, encode_frame, join_frames, most_rows, row_faults
 from protocols.wire.header import Lookup, ReportHeader, named, read_json
 from protocols.wire.report import ReportRow, decode_report, read_report, row_of, rows_frame
+from protocols.wire.trial import collectable, try_reports

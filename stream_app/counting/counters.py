@@ -16,11 +16,12 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from protocols.arrays import Column, Whole, frozen
+from protocols.arrays import Column, Whole
 from protocols.mechanisms import Encoding, FreshHash
 from protocols.scheme import PRESENCE_ONLY, Scheme
 from protocols.wire import Frame
 from stream_app.counting.gathered import Gathered
+from stream_app.counting.tables.gap_rows import look_up
 from stream_app.log.codec import Array
 
 
@@ -145,10 +146,8 @@ class _Counter:
             self._widths += initial.widths
 
     def count(self, gaps: Column, answers: Column | None = None) -> None:
-        from stream_app.counting.tables.loops import look_up
-
         rows, n = np.empty(len(gaps), dtype=np.int32), np.zeros(len(self._gaps), dtype=np.int64)
-        if not look_up(frozen(gaps), self._rows, rows, n):
+        if not look_up(gaps, self._rows, rows, n):
             self._add_gaps(np.unique(gaps[self._rows[gaps] < 0]))
             self.count(gaps, answers)
             return

@@ -28,7 +28,7 @@ from protocols.scheme import Scheme
 from protocols.survey import Survey
 from protocols.wire import MAX_ROWS, Lookup, most_rows
 from stream_app.counting.counters import PeriodCounts, arrays_of, from_arrays
-from stream_app.counting.tables.tokens import TokenSet
+from stream_app.counting.tables.tokens import TokenSet, token_set
 from stream_app.log.codec import Head, pack, unpack
 from stream_app.log.flushes import Write
 from stream_app.log.marks import Loss, added, since
@@ -157,7 +157,7 @@ class OpenPeriod:
     opened: int = NOT_YET  # the first offset that changed it, as far as is known
     rejects: Counter[str] = field(default_factory=Counter)
     late: Counter[int] = field(default_factory=Counter)  # by period: late rows that came while this was next to close
-    tokens: TokenSet = field(default_factory=TokenSet)
+    tokens: TokenSet = field(default_factory=token_set)
     expected_tokens: int = 0  # how many its token records must have, at recovery
     new_tokens: list[Tokens] = field(default_factory=list)  # not yet in a token record
     token_offsets: list[int] = field(default_factory=list)  # offsets of its token records

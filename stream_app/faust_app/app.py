@@ -19,7 +19,7 @@ from protocols.wire import Clock, last_due
 from servers.memory import release_memory
 from servers.settings import KafkaSettings
 from stream_app.counting.state import NEVER
-from stream_app.counting.tables.tokens import load_loops
+from stream_app.counting.tables.loading import count_with_compiled_loops
 from stream_app.faust_app.agents import Counting, Merging, PartitionTasks, WorkerOptions
 from stream_app.faust_app.broker import READ_MORE, RETRY_SECONDS, LogWatch, StateTable, Surveys
 from stream_app.faust_app.crash import fatal, run_watchdog
@@ -88,6 +88,7 @@ class StreamApp:
     async def _start(self) -> None:
         """Start what recovery needs: the surveys. Faust starts its own tasks after this."""
         self._health.ready = self._is_ready
+        self._health.refused = self._surveys.refused
         self._health.merging = lambda: frozenset(task.tp.partition for task in self._merging)
         self.faust_app.add_future(self._keep_beating())
         self.faust_app.add_future(self._surveys.follow())
@@ -230,7 +231,7 @@ def wait_for_topics(kafka: KafkaSettings, prefix: str, health: Health) -> Topics
 def run_worker(options: WorkerOptions, health: Health) -> None:
     """Count until SIGTERM or SIGINT. Any unexpected error ends the process."""
     uvloop.install()
-    load_loops()  # before partitions are assigned and wait for it
+    count_with_compiled_loops()  # before partitions are assigned and wait for it
     limits = BatchLimits(options.kafka.max_batch_bytes, options.topics.reports)
     account_for_all_offsets(limits)
     open_ahead(limits)

@@ -161,12 +161,14 @@ def _gauge(name: str, what: str, labels: tuple[str, ...], values: Mapping[Any, f
 class Health:
     """Whether a worker lives and is ready. The worker calls `beat` all the time, and sets `ready` once it can tell.
 
-    `merging` gives the partitions of the partials topic that it merges.
+    `merging` gives the partitions of the partials topic that it merges. `refused` are the published surveys that cannot
+    be counted here, with the reason.
     """
 
     def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
         self.ready: Callable[[], bool] = lambda: False
         self.merging: Callable[[], frozenset[int]] = frozenset
+        self.refused: Mapping[str, str] = {}
         self._now = now
         self._beat_at = now()
 

@@ -13,8 +13,9 @@ from kafka import KafkaProducer
 from pydantic import ValidationError
 
 from protocols.errors import FingerprintChanged, HearsayError, TopicError
-from protocols.scheme import Scheme
+from protocols.scheme import Scheme, confined_to
 from protocols.survey import Survey
+from protocols.wire import collectable
 from servers.kafka_clients import DURABLE, connected
 from servers.settings import KafkaSettings
 from stream_app.finals.sizes import check_sizes
@@ -77,42 +78,59 @@ def published_in(record: Any) -> Published:
 
 
 class Registry:
-    """The published surveys, compiled, as records are read. One that cannot be used here is logged and left out."""
+    """The published surveys, compiled and tried, as records are read. One that cannot be used here is left out.
+
+    Why is logged, and in `refused`: whatever is wrong with one survey must not end the collection of all others.
+    """
 
     def __init__(self) -> None:
         self.schemes: dict[str, Scheme] = {}  # by id, as far as the registry was read
+        self.refused: dict[str, str] = {}  # by id, or by record if that has none: why no report is taken
         self._published: dict[str, Published] = {}  # under the terms that hold: the first ones
 
     def register(self, record: Any) -> None:
         """Add a survey, or its new texts. To read a record again changes nothing."""
         if record.value is None:
             return
+        name = f"record {record.offset} of {record.topic}"
         try:
-            survey = admit(self._published, record)
+            with confined_to(name):
+                survey = admit(self._published, record)
             if survey is None:
                 log.error("a survey was published again under other terms; the first ones hold", offset=record.offset)
-            if survey is None or (survey.id in self.schemes and self.schemes[survey.id].survey == survey):
                 return
-            scheme = Scheme(survey)
+            if survey.id in self.schemes and self.schemes[survey.id].survey == survey:
+                return
+            name = survey.id
+            scheme = collectable(survey)
+            _require_published_terms(scheme, self._published[survey.id])
         except HearsayError as error:
-            log.error("a published survey cannot be used", offset=record.offset, error=str(error))
-            return
-        published_under = self._published[survey.id].fingerprint
-        if scheme.fingerprint != published_under:
-            log.error(
-                "this release or kind of machine resolves a survey to other terms than it was published with",
-                survey=survey.id,
-                published=published_under,
-                here=scheme.fingerprint,
-            )
+            self._refuse(name, record, error)
             return
         self.schemes[survey.id] = scheme
+        self.refused.pop(survey.id, None)
         log.info("survey registered", survey=survey.id, fingerprint=scheme.fingerprint)
+
+    def _refuse(self, name: str, record: Any, error: HearsayError) -> None:
+        """Log why a record is left out. New texts that cannot be used leave the survey as it was."""
+        if name not in self.schemes:
+            self.refused[name] = error.message
+        about = {"survey": name, "offset": record.offset, "error": error.message, "advice": error.hint}
+        log.error("a published survey cannot be used", **about, exc_info=error.__cause__)
+
+
+def _require_published_terms(scheme: Scheme, published: Published) -> None:
+    if scheme.fingerprint != published.fingerprint:
+        raise FingerprintChanged(
+            "this release or kind of machine resolves a survey to other terms than it was published with: "
+            f"{published.fingerprint} when it was published, {scheme.fingerprint} here",
+            "run the release that published it, or publish the survey under a new id",
+        )
 
 
 def publish(kafka: KafkaSettings, topics: Topics, survey: Survey) -> bool:
     """Publish a survey; False if exactly this one is published already. Titles and texts may change, terms may not."""
-    mine = Published(survey, Scheme(survey).fingerprint, round(time.time(), 3))
+    mine = Published(survey, collectable(survey).fingerprint, round(time.time(), 3))
     check_sizes(survey)
     known = published(kafka, topics).get(survey.id)
     if known is not None:

@@ -14,6 +14,7 @@ import sqlite3
 import time
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 from zlib import crc32
@@ -181,7 +182,7 @@ class LocalStore:
 
     def surveys(self) -> list[Survey]:
         """The surveys that are counted in this directory."""
-        return [Survey.model_validate_json(value) for _, value in self._settings("survey/*")]
+        return [_survey_of(value) for _, value in self._settings("survey/*")]
 
     def setting(self, name: str, value: str) -> str:
         """The first value of a setting; if it has none yet, set it to `value`."""
@@ -276,3 +277,9 @@ class DirectoryFollower:
 
     def close(self) -> None:
         self._store.close()
+
+
+@lru_cache(maxsize=1024)
+def _survey_of(text: str) -> Survey:
+    """A survey as it was kept. Every publication asks for all of them, and to read many values takes a while."""
+    return Survey.model_validate_json(text)

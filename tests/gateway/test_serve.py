@@ -163,7 +163,7 @@ def test_a_survey_that_names_no_minimum_is_not_served_and_0_is_written_where_it_
     text = SURVEY.format(start="2026-01-01T00:00:00Z")
     unnamed = parse_survey(text.replace("minimum: 0\n", ""))
     with pytest.raises(SurveyError, match="names no minimum") as refused:
-        serve_surveys([unnamed], tmp_path / "data", Exposure("127.0.0.1", 0), print)
+        serve_surveys([Scheme(unnamed)], tmp_path / "data", Exposure("127.0.0.1", 0), print)
     assert "minimum: 20" in str(refused.value.hint) and not (tmp_path / "data").exists()
     assert "\n# minimum: 0\n" in format_survey(unnamed)
     assert "\nminimum: 0\n" in format_survey(parse_survey(text))

@@ -8,7 +8,7 @@ from protocols.wire import CLOCK, FRAME, REPORT, Clock, Frame, Reason, decode_fr
 from stream_app.counting.judging import Record
 from stream_app.counting.partials import Part, Progress
 from stream_app.counting.partition_counter import Changes, PartitionCounter
-from stream_app.counting.tables.tokens import TokenSet
+from stream_app.counting.tables.token_table import TokenTable
 from tests.helpers.crowd import scheme_of
 from tests.helpers.frames import encode_report
 from tests.protocols.test_wire_hostile import mutated
@@ -183,7 +183,7 @@ def test_hostile_bytes_are_all_counted_and_kept() -> None:
 @pytest.mark.parametrize("shift", [0, 3, 20, 40])
 def test_chosen_tokens_do_not_pile_up(shift: int) -> None:
     """Consecutive tokens, or tokens with equal low bits, would fill one long run of slots if they were not hashed."""
-    held = TokenSet()
+    held = TokenTable()
     held.insert(np.arange(1, 50_001, dtype=np.uint64) << np.uint64(shift))
     empty = np.flatnonzero(held._slots == 0)
     assert np.diff(empty).max() < 2_500  # up to 650 by chance in 160 tries, 50,000 if they did

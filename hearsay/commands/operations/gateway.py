@@ -60,21 +60,18 @@ def serve(
 
     Example: hearsay serve survey.yaml
     """
-    with console.progress("starting"):  # to import these, and to compile their loops once, takes seconds
-        from hearsay.serving.embedded_log import serve_surveys
+    with console.progress("starting"):  # to import these takes a second
+        from hearsay.serving.embedded_log import read_surveys, serve_surveys
         from hearsay.serving.running import Exposure
-        from hearsay.survey_files import read_survey
         from servers.logs import configure_logs
-        from stream_app.counting import load_loops
-
-        load_loops()
 
     exposure = Exposure(
         host, port, tokens, tls_certificate, tls_key, client_ca, tuple(edge or ()), behind_proxy, tuple(origin or ()),
         tuple(name or ()), devices_per_minute, edges_per_minute, web_host, web_port,
     )  # fmt: skip
     configure_logs(log_level)
-    serve_surveys([read_survey(path) for path in survey_files], data, exposure, say)
+    schemes, refused = read_surveys(survey_files)
+    serve_surveys(schemes, data, exposure, say, refused)
 
 
 @app.callback(invoke_without_command=True)

@@ -153,7 +153,7 @@ def move(held: Words, slots: Words, keys: Words) -> None:
 
 @compiled
 def look_up(gaps: Column, rows_of: Rows, rows: Rows, n: Whole) -> bool:
-    """Look up the row of each gap, and count rows; False at a gap that has none."""
+    """Look up the row of each gap, and count rows; False at a gap that has none. Both columns may not be written to."""
     for report in range(len(gaps)):
         row = rows_of[gaps[report]]
         if row < 0:
