@@ -103,6 +103,7 @@ WAYS: Mapping[str, Terms] = {
         "nowcast": {"seasons": [2], "drift": 5},
         "attributes": [FIVE, {**THRESHOLDS, "name": "b"}],
     },
+    "forecast": {**TWO_ROUNDS, "forecast": {"ahead": 2, "seasons": [2]}, "attributes": [THRESHOLDS]},
     "likeliest": {**TWO_ROUNDS, "attributes": [{**GROUPED, **LIKELIEST}]},
     "likeliest set": {**ONE_SHOT, "attributes": [{**SETS, **LIKELIEST}]},
     "likeliest threshold": {**ONE_SHOT, "attributes": [{**THRESHOLDS, **LIKELIEST}]},

@@ -29,6 +29,16 @@ def test_thin_periods_are_published_and_read(kind: str) -> None:
 
 
 @pytest.mark.long(part="statistics")
+@pytest.mark.parametrize("reports", [3, 40])
+def test_thin_periods_are_forecast(reports: int) -> None:
+    """Some thresholds have no answers in some periods, so their shares are not known there."""
+    collection = ThinCollection(scheme_of("forecast"), [reports] * 52, seed=1)
+    published = collection.published()
+    assert check_published(published, collection.scheme.survey) == 52
+    assert published.forecasts(collection.scheme.survey.id)
+
+
+@pytest.mark.long(part="statistics")
 @pytest.mark.parametrize("kind", KINDS)
 def test_thin_periods_of_every_role_mechanism_and_way_to_ask_are_published_and_read(kind: str) -> None:
     with_every_size(kind)

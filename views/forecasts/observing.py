@@ -73,10 +73,11 @@ def observed_series(scheme: Scheme, histograms: Iterable[Histogram]) -> tuple[in
 
 
 def _people(scheme: Scheme, question: Question, published: AttributeHistogram, total: int, presence: float) -> Floats:
-    """`[part, cell]`: the values of an attribute, then its groups."""
+    """`[part, cell]`: the values of an attribute, then its groups. NaN where nobody was asked about a value."""
     items, n = question.items.k, published.n or 0
     shares = np.pad(np.array(published.estimate), (0, question.k - items))  # no variance depends on paddings of sets
-    likely = np.clip(shares, 0, 1) if question.several > 1 else norm_sub(shares)
+    guessed = np.nan_to_num(shares, nan=0.0)  # of values without a share: they have no variance either, below
+    likely = np.clip(guessed, 0, 1) if question.several > 1 else norm_sub(guessed)
     members: list[Mask | None] = [] if question.attribute.placed else [None]
     if question.attribute.groups:
         members.append(question.members)
@@ -85,7 +86,9 @@ def _people(scheme: Scheme, question: Question, published: AttributeHistogram, t
         combined = shares if member is None else shares @ member.T
         fresh, memo = share_variances(scheme, question, likely, n, total, member)
         fresh = fresh * total**2 + combined**2 * (presence if n < total else 0.0)  # else it is in the shares' own
-        parts.append(np.stack([combined * total, fresh, memo * total**2])[:, : items if member is None else None])
+        found = np.stack([combined * total, fresh, memo * total**2])
+        found[:, np.isnan(combined)] = np.nan
+        parts.append(found[:, : items if member is None else None])
     return np.concatenate(parts, axis=1)
 
 
