@@ -271,6 +271,25 @@ def test_what_an_app_may_send_is_compared_with_a_survey_before_it_is_released(op
     assert opened().check(scheme.terms, {"dish": ["soup"]}) == {"b": [None]}
 
 
+def test_a_misspelt_name_is_warned_of_once_and_the_report_goes_out(tmp_path: Path, clock: Days) -> None:
+    """What was given is not printed: with names and values mixed up it would be a person's."""
+    misspelt = scheme_with(of_size(4, mechanism="grr"), eps=1, id="misspelt")
+    with gateway(answering(200, misspelt.terms)) as running, Device(tmp_path / "device", now=clock) as device:
+        with pytest.warns(UserWarning, match="asks for a, and no value of that name") as warned:
+            device.send(running.address, "misspelt", {"secret": "a"})
+        clock.day = 1
+        device.send(running.address, "misspelt", {"secret": "a"})  # a warning would be an error here
+    assert periods(running.posted) == [0, 1]
+    assert len(warned) == 1 and "secret" not in str(warned[0].message)
+    assert warned[0].filename == __file__
+
+
+def test_values_that_a_survey_does_not_ask_for_are_no_mistake(opened: Opening) -> None:
+    device = opened()
+    device.join(ONCE.terms, trust_first_use=True)
+    assert device.settle("test", {"a": 1, "of another survey": 2}).unlisted == ()
+
+
 @pytest.mark.parametrize(("rule", "value"), [("first", "b"), ("last", "a"), ("most frequent", "a"), ("longest", "b")])
 def test_a_recorder_makes_one_value_of_many_events(rule: str, value: str) -> None:
     recorder = Recorder(rule)
