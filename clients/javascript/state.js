@@ -1,0 +1,144 @@
+// What a device keeps: one JSON document. Every change is durable before anything is sent.
+//
+// It has the keys of questions, from which memos are derived, and the bytes of reports that are owed. It has no list of
+// memos, which would be a list of true values, and no key of a period: a copy reads nothing that is answered later.
+
+import { refuse } from "./errors.js";
+
+const FORMAT = 4;
+const DAY = 86_400;
+
+// The document in a text; null: there is none yet.
+export function opened(text, where) {
+  if (text === null) return { format: FORMAT, lived: noDays(0), keys: {}, kept: {}, surveys: {}, charges: [] };
+  const found = parsed(text, where);
+  if (found?.format === 1) refuse("state", `${where} is of release 0.1`, "open it once with release 0.2, which moves it");
+  if (found?.format === 3) return ofFormat3(found);
+  if (found?.format !== FORMAT) refuse("state", `${where} is of another release of hearsay`, "use that release");
+  return found;
+}
+
+function parsed(text, where) {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return refuse("state", `${where} cannot be used as the state of a device`, "name another one");
+  }
+}
+
+// Release 0.2 kept the key of each survey's next period. Memos, charges and owed reports stay what they are.
+function ofFormat3({ keys, kept, surveys, charges, day }) {
+  const moved = Object.entries(surveys).map(([id, joined]) => [id, joinedOfFormat3(joined)]);
+  return { format: FORMAT, lived: noDays(day), keys, kept, surveys: Object.fromEntries(moved), charges };
+}
+
+function joinedOfFormat3({ key, key_period, settled, attempted, owed, ...stays }) {
+  const settledPeriods = owed.map(({ period }) => period);
+  for (const period of [settled, attempted]) if (period !== null) settledPeriods.push(period);
+  const joined = { ...stays, owed: owed.map(owedOfFormat3), settled: null, runs: [], spent: [] };
+  const ascending = [...new Set(settledPeriods)].sort((a, b) => a - b);
+  for (const period of ascending) noteSettled(joined, period);
+  return joined;
+}
+
+function owedOfFormat3({ not_before, attempted, refused, ...stays }) {
+  return { ...stays, due: not_before, attempts: attempted ? 1 : 0 };
+}
+
+// ---- settled periods: a period has one report, ever
+//
+// `settled` is the last one, and `runs` are all of them: consecutive periods as [first, last]. `spent` are later ones, which
+// were settled while the clock was ahead, and whose report may have been seen.
+
+const MOST_RUNS = 1000; // a device that reports every other hour makes them in three months: 20 kB
+
+export function noteSettled(joined, period) {
+  const { runs, settled } = joined;
+  if (settled === period - 1) runs.at(-1)[1] = period;
+  else runs.push([period, period]);
+  joined.settled = period;
+  // Of periods that are long over, it is enough that they are not answered again.
+  if (runs.length > MOST_RUNS) runs.splice(0, 2, [runs[0][0], runs[1][1]]);
+}
+
+// Whether it is too late to settle a period, or forbidden for good.
+export function isAnswered({ settled, spent }, period) {
+  return (settled !== null && period <= settled) || spent.includes(period);
+}
+
+// Go back to the last settled period that has begun; false: there are no later ones.
+export function forgetAfter(joined, begun) {
+  const later = settledAfter(joined, begun);
+  if (later.length === 0) return false;
+  const unseen = new Set(joined.owed.filter(({ attempts }) => attempts === 0).map(({ period }) => period));
+  joined.spent.push(...later.filter((period) => !unseen.has(period)));
+  joined.owed = joined.owed.filter(({ period }) => period <= begun);
+  const earlier = joined.runs.filter(([first]) => first <= begun);
+  joined.runs = earlier.map(([first, last]) => [first, Math.min(last, begun)]);
+  joined.settled = joined.runs.at(-1)?.[1] ?? null;
+  return true;
+}
+
+function settledAfter({ runs }, begun) {
+  const later = [];
+  for (const [first, last] of runs)
+    for (let period = Math.max(first, begun + 1); period <= last; period++) later.push(period);
+  return later;
+}
+
+// ---- owed reports
+
+export const owedIn = (joined, period) => joined.owed.find((each) => each.period === period);
+
+// A report was delivered, or is of no use any more.
+export function erase(joined, period) {
+  joined.owed = joined.owed.filter((each) => each.period !== period);
+}
+
+// ---- lived days: after 365 of them a charge is a year old
+//
+// They are not the clock's: whoever moves it forward by a year would renew all limits.
+
+const MINUTE = 60;
+const noDays = (day) => ({ seconds: day * DAY, clock: null, start: null, ran: 0 });
+
+export const today = ({ lived }) => Math.floor(lived.seconds / DAY);
+
+// `ran`: for how many seconds the machine has run since its last `start`; of a page, since it was loaded.
+export function live({ lived }, clock, [start, ran]) {
+  const sameStart = lived.start === start && lived.ran <= ran;
+  if (sameStart && ran - lived.ran < MINUTE) return; // or each call would write
+  // Between two starts the machine was off, nobody knows for how long: a day is what an honest one may always count.
+  const most = sameStart ? ran - lived.ran : ran + DAY;
+  const passed = lived.clock === null ? 0 : Math.max(0, clock - lived.clock);
+  lived.seconds += Math.min(passed, most);
+  Object.assign(lived, { clock, start, ran });
+}
+
+// ---- in a browser: one record, locked between all pages and workers of an origin
+
+export function database(name) {
+  const event = (request, what) =>
+    new Promise((resolve, reject) => {
+      request[`on${what}`] = () => resolve(request.result);
+      request.onerror = request.onabort = () => reject(request.error);
+    }).catch((error) => refuse("state", `the browser's database fails: ${error?.name}`, "is storage allowed here?"));
+  async function transaction(mode, ask) {
+    const opening = indexedDB.open(name, 1);
+    opening.onupgradeneeded = () => opening.result.createObjectStore("state");
+    const base = await event(opening, "success");
+    try {
+      const running = base.transaction("state", mode, { durability: "strict" });
+      const request = ask(running.objectStore("state"));
+      await event(running, "complete");
+      return request.result;
+    } finally {
+      base.close();
+    }
+  }
+  return {
+    locked: (run) => navigator.locks.request(`hearsay-device ${name}`, run),
+    read: async () => (await transaction("readonly", (store) => store.get("state")))?.text ?? null,
+    write: (text) => transaction("readwrite", (store) => store.put({ text }, "state")),
+  };
+}
