@@ -1458,7 +1458,6 @@ export class Device {
   // At most one report, whose moment has come; or, not apart, all of them, oldest first.
   async #sendOwed(gateway, survey, { apart, spread, wait }) {
     const [delivered, late] = [[], []];
-    let doubt = null;
     const waiting = apart ? await this.#nextOwed(survey, wait) : await this.#begun(survey);
     for (const next of waiting) {
       late.push(...(await this.#dropLate(survey)));
@@ -1469,13 +1468,11 @@ export class Device {
       if (outcome === "late")
         refuse("late", `${which} is closed there, but not by this machine's clock`, `look at the clock; ${LATER}`);
       // By this clock the period has begun. A gateway that lies would mark the devices that believe it.
-      if (outcome === "too-far-ahead") doubt = "clock";
-      else {
-        await this.#change(({ surveys }) => erase(surveys[survey], next.period));
-        delivered.push(next.period);
-      }
+      if (outcome === "too-far-ahead") return { delivered, late, doubt: "clock" };
+      await this.#change(({ surveys }) => erase(surveys[survey], next.period));
+      delivered.push(next.period);
     }
-    return { delivered, late, doubt };
+    return { delivered, late, doubt: null };
   }
 
   // What is owed of periods that have begun: others are of a time when the clock was ahead.
