@@ -1,5 +1,6 @@
 """Surveys with every mechanism, and what devices must do: `python -m tests.clients.cases > clients/vectors.json`."""
 
+import hmac
 import json
 import sys
 import tempfile
@@ -9,10 +10,12 @@ from functools import cache
 from hashlib import sha256
 from itertools import product
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
+from warnings import catch_warnings
 
 from hearsay_device import Device, DeviceError, Limits
-from hearsay_device.draws import next_key, parts
+from hearsay_device.draws import parts
 from hearsay_device.terms import UNITS, read_terms
 from protocols.mechanisms import RECORDS, Use
 from protocols.scheme import Scheme
@@ -135,7 +138,7 @@ def hostile() -> dict[str, Any]:
 
 
 FILE = Path(__file__).parents[2] / "clients" / "vectors.json"
-VERSION = 2  # of this file's shape; raised when a client must read it differently
+VERSION = 3  # of this file's shape; raised when a client must read it differently
 ANY = {"report": 1e6, "value": 1e6, "year": 1e7, "week": 1e6, "ratio": 1, "shortest": 60, "horizon": 65535}
 DIGITS = 9  # of figures, which libraries compute in floating point
 
@@ -150,7 +153,6 @@ def made() -> dict[str, Any]:
         ],
         "questions": [_questions(name, scheme) for name, scheme in table_cases().items() if name in ASKED],
         "flags": _flags(),
-        "period_keys": _period_keys(),
         "hostile": hostile(),
     }
 
@@ -163,37 +165,82 @@ def entropy_of(case: str) -> Callable[[str], bytes]:
     return lambda name: sha256(parts(case, name)).digest()
 
 
+class Drawn:
+    """What the device of a case draws from the system.
+
+    Keys of periods are those of the chains that devices had in version 2 of the vectors: so the
+    reports are what they were. A device draws the key of a period while it settles it.
+    """
+
+    def __init__(self, case: str) -> None:
+        self._own = entropy_of(case)
+        self._chains: dict[str, tuple[int, bytes]] = {}
+        self.key = b""  # of the last report
+
+    def begin(self, survey: str, period: int) -> None:
+        """A chain of a survey begins with a period."""
+        self._chains[survey] = (period, self._own(f"period {survey} {period}"))
+
+    def __call__(self, name: str) -> bytes:
+        if not name.startswith("period "):
+            return self._own(name)
+        _, survey, period = name.split(" ")
+        first, key = self._chains[survey]
+        for _ in range(int(period) - first):
+            key = hmac.digest(key, b"hearsay next", "sha256")
+        self.key = key
+        return key
+
+
 def replayed(case: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """Each step of a case, with what the Python device makes of it."""
-    moment = [0.0]
+    clock = SimpleNamespace(seconds=0.0)
+    drawn = Drawn(case["name"])
     with tempfile.TemporaryDirectory() as directory:
         limits = Limits(**(ANY if case["limits"] == "any" else case["limits"]))
-        options: dict[str, Any] = {"now": lambda: moment[0], "entropy": entropy_of(case["name"])}
-        with Device(Path(directory) / "device", limits=limits, **options) as device:
+        options: dict[str, Any] = {
+            "now": lambda: clock.seconds,
+            "entropy": drawn,
+            "uptime": lambda: ("the machine never restarts", clock.seconds),
+        }
+        with (
+            catch_warnings(action="ignore", category=UserWarning),  # of names that are not asked
+            Device(Path(directory) / "device", limits=limits, **options) as device,
+        ):
             for step in case["steps"]:
-                moment[0] = datetime.fromisoformat(step["now"]).timestamp()
-                asked = {
-                    key: step[key] for key in ("now", "do", "survey", "pinned", "credential", "values") if key in step
-                }
+                clock.seconds = datetime.fromisoformat(step["now"]).timestamp()
+                asked = {key: step[key] for key in ASKED_IN_STEPS if key in step}
                 try:
-                    yield {**asked, **_done(device, case, step)}
+                    yield {**asked, **_done(device, case, step, drawn)}
                 except DeviceError as error:
                     yield {**asked, "refused": error.code}
 
 
-def _done(device: Device, case: dict[str, Any], step: dict[str, Any]) -> dict[str, Any]:
+ASKED_IN_STEPS = ("now", "do", "survey", "pinned", "credential", "values")
+EXPLAINED = ("report", "value", "year", "shared")
+
+
+def _done(device: Device, case: dict[str, Any], step: dict[str, Any], drawn: Drawn) -> dict[str, Any]:
+    survey = step.get("survey", "")
     if step["do"] == "join":
-        terms = case["terms"][step["survey"]].encode()
-        pin = read_terms(terms).fingerprint if step.get("pinned") else None
-        device.join(terms, pin=pin, trust_first_use=True, credential=step.get("credential"))
+        terms = read_terms(case["terms"][survey].encode())
+        pin = terms.fingerprint if step.get("pinned") else None
+        credential = step.get("credential")
+        device.join(case["terms"][survey].encode(), pin=pin, trust_first_use=True, credential=credential)
+        now = datetime.fromisoformat(step["now"]).timestamp()
+        drawn.begin(survey, max(0, terms.calendar.of(int(now))))
     elif step["do"] == "settle":
-        report = device.settle(step["survey"], step["values"])
+        report = device.settle(survey, step["values"])
         unlisted = {"unlisted": list(report.unlisted)} if report.unlisted else {}
-        return {"report": report.report.decode(), **unlisted}
+        return {"key": drawn.key.hex(), "report": report.report.decode(), **unlisted}
     elif step["do"] == "explain":
-        return {"explained": _rounded({k: v for k, v in device.explain().items() if k != "week"})}
+        told = device.explain()
+        return {"explained": _rounded({name: told[name] for name in EXPLAINED})}
+    elif step["do"] == "forget_clock":
+        device.forget_clock(survey)
+        drawn.begin(survey, 0)
     else:
-        getattr(device, step["do"])(step["survey"])
+        getattr(device, step["do"])(survey)
     return {}
 
 
@@ -261,14 +308,6 @@ def _flags() -> dict[str, Any]:
             ],
         }
     return found
-
-
-def _period_keys() -> dict[str, Any]:
-    keys, key = {}, bytes(range(32))
-    for period in range(7, 108):
-        keys[period] = key.hex()
-        key = next_key(key)
-    return {"7": keys[7], "8": keys[8], "20": keys[20], "107": keys[107]}
 
 
 def _noon(scheme: Scheme, day: int) -> str:

@@ -23,13 +23,21 @@ Opening = Callable[..., Any]
 
 @dataclass
 class Clock:
-    """Seconds since 1970; waiting passes them."""
+    """Seconds since 1970; waiting passes them. `start` names the start of the machine.
+
+    `running`: for how long the machine runs; None: as long as there are clocks.
+    """
 
     seconds: float = 0.0
     waited: list[float] = field(default_factory=list)
+    start: str = "one"
+    running: float | None = None
 
     def __call__(self) -> float:
         return self.seconds
+
+    def uptime(self) -> tuple[str, float]:
+        return self.start, self() if self.running is None else self.running
 
     def wait(self, seconds: float) -> None:
         self.waited.append(seconds)
@@ -43,7 +51,7 @@ def open_device(
     if library == "javascript":
         return JavaScriptDevice(path, clock, limits or Limits(), entropy)
     more: dict[str, Any] = {} if entropy is None else {"entropy": entropy_of(entropy)}
-    return Device(path, limits=limits, now=clock, wait=clock.wait, **more)
+    return Device(path, limits=limits, now=clock, wait=clock.wait, uptime=clock.uptime, **more)
 
 
 def stored(library: str, path: Path) -> dict[str, Any]:
@@ -114,12 +122,15 @@ class JavaScriptDevice:
         self._done("open", {"path": str(path), "limits": limits._asdict(), "entropy": entropy})
 
     def _done(self, what: str, *given: Any) -> Any:
-        at = [] if what == "open" else [[self._name, "at", self._clock()]]
+        start, running = self._clock.uptime()
+        at = [] if what == "open" else [[self._name, "at", self._clock(), running, start]]
         outcome = self._driver.ask(*at, [self._name, what, *given])[-1]
         for seconds in outcome.get("waited") or ():
             self._clock.wait(seconds)
         if "refused" in outcome:
-            raise DeviceError(outcome["refused"], outcome["message"])
+            error = DeviceError(outcome["refused"], outcome["message"])
+            error.again_at = _seconds(outcome.get("againAt"))
+            raise error
         return outcome.get("is")
 
     def send(
@@ -127,7 +138,14 @@ class JavaScriptDevice:
     ) -> Sent:
         options = {**more, "timeout": 1000 * timeout, "trustFirstUse": trust_first_use}
         sent = self._done("send", url, survey, _written(values), options)
-        return Sent(sent["period"], sent["status"], tuple(sent["unlisted"]), tuple(sent["dropped"]), sent["copied"])
+        return Sent(
+            sent["period"],
+            sent["status"],
+            tuple(sent["unlisted"]),
+            tuple(sent["dropped"]),
+            _seconds(sent["againAt"]),
+            sent["doubt"],
+        )
 
     def join(
         self, terms: bytes, *, pin: str | None = None, trust_first_use: bool = False, credential: bool | None = None
@@ -167,4 +185,9 @@ class JavaScriptDevice:
 
 def _report(given: dict[str, Any]) -> Report:
     says = {name: tuple(values) for name, values in given["says"].items()}
-    return Report(given["period"], given["report"].encode(), says, tuple(given["unlisted"]))
+    unlisted = tuple(given["unlisted"])
+    return Report(given["period"], given["report"].encode(), says, unlisted, given["example"])
+
+
+def _seconds(milliseconds: float | None) -> float | None:
+    return None if milliseconds is None else milliseconds / 1000

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import cached_property
 from math import atan, atan2, atanh, cos, cosh, floor, hypot, isfinite, nan, radians, sin, sinh, sqrt
 from numbers import Real
 from typing import Any
@@ -41,6 +42,10 @@ class Attribute:
         if "prior" in given:
             need(given["prior"].keys() == self.places.keys(), "prior")
             self.prior = sum_to_1([given["prior"][value] for value in self.values], "prior")
+
+    @cached_property
+    def sorted_values(self) -> list[str]:
+        return sorted(self.values, key=str.encode)
 
     def set_of(self, given: Any) -> tuple[set[int], bool]:
         """The places of a list of values, and whether all are listed: others are `other`, or left out."""

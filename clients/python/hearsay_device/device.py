@@ -4,36 +4,32 @@ from __future__ import annotations
 
 import os
 import time
+import warnings
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, Callable, NamedTuple
+from typing import TYPE_CHECKING, Any, Callable
 
+from hearsay_device.clock import Uptime, machine_uptime
+from hearsay_device.delivery import Delivery, Sent
 from hearsay_device.errors import DeviceError, refuse
 from hearsay_device.limits import Limits, require_within_budgets
 from hearsay_device.respondent import Entropy
-from hearsay_device.state import LONGEST_DELAY, Report, State, Values, after, report_of
+from hearsay_device.settling import Report, Values, report_of
+from hearsay_device.state import State
 from hearsay_device.terms import read_terms
 
+if TYPE_CHECKING:  # half of what importing this package would cost
+    from hearsay_device.gateway import Gateway
 
-class Sent(NamedTuple):
-    """What `send` did. `status`: `reported`, or `already reported` if this period's report was delivered before.
-
-    `dropped` are earlier periods whose reports were never delivered, and are of no use any more. `copied`: the gateway
-    had a report before it was first sent, so a copy of this file may be in use, or the gateway is wrong.
-    """
-
-    period: int
-    status: str
-    unlisted: tuple[str, ...]
-    dropped: tuple[int, ...]
-    copied: bool
+WARNED: set[tuple[str, ...]] = set()
 
 
 class Device:
     """A device for one person's machine: it answers surveys within limits, and keeps its state in one SQLite file.
 
-    Whether, when and how often it sends is never a function of a value. `now`, `wait` and `entropy` are for tests: by
-    default they are the system's clock, its sleep and its randomness.
+    Whether, when and how often it sends is never a function of a value. `now`, `wait`, `entropy` and
+    `uptime` are for tests: by default they are the system's clock, its sleep, its randomness, and
+    how long it runs.
     """
 
     def __init__(
@@ -44,16 +40,19 @@ class Device:
         now: Callable[[], float] = time.time,
         wait: Callable[[float], None] = time.sleep,
         entropy: Entropy = lambda _: os.urandom(32),
+        uptime: Uptime = machine_uptime,
     ) -> None:
-        self._limits, self._now, self._wait = limits or Limits(), now, wait
-        self._state = State(Path(path), self._limits, now, entropy)
+        self._limits = limits or Limits()
+        self._now = now
+        self._wait = wait
+        self._state = State(Path(path), self._limits, now, entropy, uptime)
         self._change = self._state.change
 
     def __enter__(self) -> Device:
         return self
 
     def close(self, *_: object) -> None:
-        self._state.base.close()
+        self._state.close()
 
     __exit__ = close
 
@@ -68,40 +67,45 @@ class Device:
         bearer: str | None = None,
         timeout: float = 20.0,
         trust_first_use: bool = False,
+        spread: float | None = None,
+        wait: float = 0.0,
+        apart: bool | None = None,
     ) -> Sent:
         """Report this period through a gateway. Call it by the clock, not by the event.
 
-        At the first use the survey's terms are fetched. `pin` is their fingerprint; `author` is the public key of
-        whoever signs them. Without both they are accepted from this machine only, or with `trust_first_use`. Earlier
-        reports that are still owed are sent first. `timeout` is for each request, in seconds; `bearer` is a credential,
-        if one is needed.
-        """
-        from hearsay_device.gateway import Gateway  # half of what importing this package would cost
+        It settles the report of this period, then sends at most one report that is due. Each report
+        has a moment of its own, drawn over what is left of its period and half of the survey's grace:
+        so reports of one device do not follow each other. Call it again at `again_at`.
 
-        gateway, credential, trusted = Gateway(url, timeout, bearer), bearer is not None, trust_first_use
-        with self._change() as change:
-            joined = change.surveys.get(survey, {"terms": None})
-        if joined["terms"] is None:
-            terms, signature = gateway.terms(survey)
-            if read_terms(terms).id != survey:
-                refuse("terms", f"{gateway.address} answered with another survey", "do not answer it")
-            known = {"pin": pin, "author": author, "signature": signature}
-            self.join(terms, **known, trust_first_use=trusted or gateway.loopback, credential=credential)
-        elif pin not in (None, joined["fingerprint"]):
-            refuse("pin", f"survey {survey!r}: its terms are not those that were pinned", "do not answer it")
-        failed, report = None, None
-        try:
-            with self._change() as change:
-                report = change.settle(survey, values, credential)
-        except DeviceError as error:
-            failed = error  # what is owed is sent all the same
-        delivered, dropped, copied = self._send_owed(gateway.post, survey)
-        if failed is not None and failed.code != "reported":
-            raise failed
-        with self._change() as change:
-            period = change.surveys[survey]["settled"] if report is None else report.period
-        status = "reported" if period in delivered else "already reported"
-        return Sent(period, status, () if report is None else report.unlisted, tuple(dropped), copied)
+        At the first use the survey's terms are fetched. `pin` is their fingerprint; `author` is the
+        public key of whoever signs them. Without both they are accepted from this machine only, or
+        with `trust_first_use`. `timeout` is for each request, in seconds; `bearer` is a credential,
+        if one is needed.
+
+        `spread`: draw moments from so many seconds only, for an app that does not run for long; with
+        0, one report is sent at once. `wait`: sleep for so long, if a report becomes due meanwhile.
+        `apart=False`: send all that is owed now, one after the other; this is the default for a
+        gateway on this machine.
+        """
+        from hearsay_device.gateway import Gateway
+
+        gateway = Gateway(url, timeout, bearer)
+        if apart is None:
+            apart = not gateway.loopback
+        if not self._has_joined(survey, pin):
+            self._join_at(gateway, survey, pin, author, bearer is not None, trust_first_use)
+        delivery = Delivery(gateway, survey, self._state, self._now, self._wait)
+        refused, report = self._settle_to_send(survey, values, bearer is not None, spread)
+        if apart:
+            delivery.send_one(spread, wait)
+        else:
+            delivery.send_all()
+        if refused is not None and refused.code != "reported":
+            refused.again_at = delivery.next_due()
+            raise refused
+        sent = delivery.outcome(report)
+        self._warn_of_names(survey, values)
+        return sent
 
     def join(
         self,
@@ -123,7 +127,7 @@ class Device:
         elif pin is None and not trust_first_use:
             refuse("pin", f"survey {read.id!r}: its terms are not pinned", f"if right, give pin={read.fingerprint!r}")
         if pin not in (None, read.fingerprint):
-            refuse("pin", f"survey {read.id!r}: its terms are not those that were pinned", "do not answer it")
+            _refuse_pin(read.id)
         require_within_budgets(read)
         read.verify()
         self._limits.check_terms(read)
@@ -132,55 +136,62 @@ class Device:
         return read.id
 
     def preview(self, survey: str, values: Values) -> Report:
-        """The report of this period: as it is settled, or as these values would make it. Nothing is stored or sent."""
+        """The report of this period, if it is settled; otherwise an example. Nothing is stored or sent.
+
+        An example is made with a key that is thrown away. To see what will be sent, settle it, and
+        look at `owed`.
+        """
         with self._change(keep=False) as change:
-            return change.settle(survey, values, None)
+            settled = change.owed(survey, change.period(change.terms(survey)))
+            report = change.settle(survey, values, None)
+        return report._replace(example=not settled)
 
     def settle(self, survey: str, values: Values) -> Report:
         """Make and store the report of this period, once, whatever values come later; for programs that send it."""
         self._drop_late(survey)
         with self._change() as change:
-            return change.settle(survey, values, None)
+            report = change.settle(survey, values, None)
+            change.hand_out(survey)
+        self._warn_of_names(survey, values)
+        return report
 
     def owed(self, survey: str) -> list[Report]:
         """The reports that are settled, not delivered, and still taken; oldest first."""
         self._drop_late(survey)
         with self._change() as change:
+            change.hand_out(survey)
             return [report_of(owed) for owed in change.joined(survey)["owed"]]
 
     def confirm(self, survey: str, period: int) -> None:
         """Record that a settled report has arrived; for programs that send it themselves."""
         with self._change() as change:
             change.joined(survey)
-            change.forget(survey, period, sent=True)
+            change.forget(survey, period)
 
     def leave(self, survey: str) -> None:
-        """Answer a survey no more: erase its terms, owed reports and period key, and free what it had reserved."""
+        """Answer a survey no more: erase its terms and owed reports, and free what it had reserved."""
         with self._change() as change:
-            joined = change.joined(survey)
-            joined.update(terms=None, key=None, owed=[])
-            for line in joined["asked"].values():
-                line["reserved"] = 0.0
+            change.leave(survey)
 
     def forget_clock(self, survey: str) -> None:
-        """If the clock was far ahead: go back to the last period whose report was sent and not refused as too early."""
+        """If the clock was ahead, and was set right: drop the reports of periods that have not begun.
+
+        Gaps then count from the last period that has begun. No gateway can make this necessary.
+        """
         with self._change() as change:
-            joined = change.joined(survey)
-            sent = [owed["period"] for owed in joined["owed"] if owed["attempted"] and not owed["refused"]]
-            begin = max(map(after, [joined["attempted"], *sent]))
-            joined["owed"] = [owed for owed in joined["owed"] if owed["period"] < begin]
-            joined["settled"] = begin - 1 if begin else None
-            change.draw_key(survey, begin)
+            change.forget_clock(survey)
 
     def explain(self) -> dict[str, Any]:
         """What its reports may tell, for the person whose device it is.
 
-        `report` and `value`: how often the right one of two equally likely answers is guessed, from one report of a
-        survey, and from all reports of a year about a value that stays as it is. `year`: how many answers were given,
-        what they were charged, and what surveys have reserved. `shared`: surveys that ask the same.
+        `report` and `value`: how often the right one of two equally likely answers is guessed, from
+        one report of a survey, and from all reports of a year about a value that stays as it is.
+        `year`: how many answers were given, what they were charged, and what surveys have reserved;
+        a year is 365 days that the device has lived. `answers`: how many were ever given. `shared`:
+        surveys that ask the same.
         """
         with self._change() as change:
-            change.pass_days()
+            change.live()
             return change.explain(self._limits.year)
 
     def check(self, terms: bytes, possible: Mapping[str, Iterable[Any]]) -> dict[str, list[Any]]:
@@ -191,34 +202,70 @@ class Device:
             unlisted[each.name] = [value for value in values if each.place(value, None) is None]
         return {name: values for name, values in unlisted.items() if values}
 
-    def _send_owed(self, post: Callable[[bytes, str], bool], survey: str) -> tuple[list[int], list[int], bool]:
-        """Send what is owed, oldest first: the periods that were delivered, those that are late, and whether a copy."""
-        delivered: list[int] = []
-        late, copied = self._drop_late(survey), False
+    def _has_joined(self, survey: str, pin: str | None) -> bool:
         with self._change() as change:
-            begun = change.period(change.terms(survey))  # of a period that has not begun, the clock was ahead
-            waiting = [each for each in change.joined(survey)["owed"] if each["period"] <= begun]
-        for period, not_before in ((each["period"], each["not_before"]) for each in waiting):
-            self._wait(min(LONGEST_DELAY, max(0.0, not_before - self._now())))
-            late += self._drop_late(survey)
-            with self._change() as change:
-                owed = change.owed(survey, period)
-                first = not owed.get("attempted")
-                owed.update(attempted=True, refused=False)
-            if "report" not in owed:
-                continue  # late by now, or another process has delivered it
-            try:
-                repeated = post(owed["report"].encode(), f"period {period} of survey {survey!r}")
-            except DeviceError as error:
-                with self._change() as change:
-                    change.owed(survey, period).update(refused=error.code == "ahead")
-                raise
-            with self._change() as change:
-                change.forget(survey, period, sent=True)
-            copied = copied or (repeated and first)
-            delivered.append(period)
-        return delivered, late, copied
+            change.live()
+            joined = change.surveys.get(survey, {"terms": None})
+        if joined["terms"] is None:
+            return False
+        if pin not in (None, joined["fingerprint"]):
+            _refuse_pin(survey)
+        return True
 
-    def _drop_late(self, survey: str) -> list[int]:
+    def _join_at(
+        self,
+        gateway: Gateway,
+        survey: str,
+        pin: str | None,
+        author: str | None,
+        credential: bool,
+        trust_first_use: bool,
+    ) -> None:
+        """Fetch the terms of a survey, and join it."""
+        terms, signature = gateway.terms(survey)
+        if read_terms(terms).id != survey:
+            refuse("terms", f"{gateway.address} answered with another survey", "do not answer it")
+        self.join(
+            terms,
+            pin=pin,
+            author=author,
+            signature=signature,
+            trust_first_use=trust_first_use or gateway.loopback,
+            credential=credential,
+        )
+
+    def _settle_to_send(
+        self, survey: str, values: Values, credential: bool, spread: float | None
+    ) -> tuple[DeviceError | None, Report | None]:
+        """The report of this period, or why there is none: what is owed is sent all the same."""
+        try:
+            with self._change() as change:
+                return None, change.settle(survey, values, credential, spread)
+        except DeviceError as error:
+            return error, None
+
+    def _warn_of_names(self, survey: str, values: Values) -> None:
+        """Warn once if an attribute's name seems to be misspelt. The report was made all the same.
+
+        What was given is not named: with names and values mixed up it would be a person's.
+        """
+        with self._change(keep=False) as change:
+            asked = [each.name for each in change.terms(survey).attributes]
+        missing = [name for name in asked if name not in values]
+        unknown = [name for name in values if name not in asked]
+        if not missing or not unknown or (survey, *missing) in WARNED:
+            return
+        WARNED.add((survey, *missing))
+        warnings.warn(
+            f"survey {survey!r} asks for {', '.join(missing)}, and no value of that name was given; "
+            f"of {len(unknown)} other names it asks nothing. Are they misspelt?",
+            stacklevel=3,
+        )
+
+    def _drop_late(self, survey: str) -> None:
         with self._change() as change:
-            return change.drop_late(survey)
+            change.drop_late(survey)
+
+
+def _refuse_pin(survey: str) -> None:
+    refuse("pin", f"survey {survey!r}: its terms are not those that were pinned", "do not answer it")

@@ -37,11 +37,6 @@ def derived(key: bytes, *purpose: str) -> bytes:
     return hmac.digest(key, parts(*purpose), "sha256")[:16]
 
 
-def next_key(key: bytes) -> bytes:
-    """The key of the next period, from which this one's cannot be computed."""
-    return hmac.digest(key, b"hearsay next", "sha256")
-
-
 class Draws:
     """The random bits of one AES key and one tweak; other lanes have other bits."""
 
@@ -62,6 +57,11 @@ class Draws:
     def further(self, place: int) -> int:
         """64 further bits for the word at a place."""
         return int.from_bytes(self._blocks(2, place, 1)[:8], "little")
+
+    def all_further(self, count: int) -> tuple[int, ...]:
+        """The same for all of the first places, at once."""
+        blocks = self._blocks(2, 0, count)
+        return unpack(f"<{2 * count}Q", blocks)[::2]
 
     def _blocks(self, kind: int, first: int, count: int) -> bytes:
         from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes  # when it is first needed

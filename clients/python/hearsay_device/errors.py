@@ -22,7 +22,12 @@ class HearsayError(Exception):
 
 
 class DeviceError(HearsayError):
-    """A person's device refuses. `code` says why, for programs (docs/device-protocol.md). It never has a value."""
+    """A person's device refuses. `code` says why, for programs (docs/device-protocol.md). It never has a value.
+
+    `again_at`: if sending failed, when the next owed report is due.
+    """
+
+    again_at: float | None = None
 
     def __init__(self, code: str, message: str, hint: str = "") -> None:
         super().__init__(message, hint)

@@ -47,17 +47,20 @@ class Gateway:
         return body, signature
 
     def post(self, report: bytes, what: str) -> bool:
-        """Whether the gateway had the report before; an error if it has not taken it. `what` is for messages."""
+        """Whether the gateway says that its period has begun: then it has taken the report, or this is an error.
+
+        `what` is for messages.
+        """
         status, body, _ = self._request("POST", "/v1/reports", report, MAX_ANSWER_BYTES)
         found = re.search(rb'"reason"\s*:\s*"([a-z-]{1,40})"', body) if 400 <= status < 500 else None
         reason = found[1].decode() if found else ""
         if reason == "too-far-ahead":
-            refuse("ahead", f"{self.address}: {what} has not begun there", "set this clock, and call forget_clock")
+            return False
         if reason == "late":
             refuse("late", f"{self.address}: {what} is closed there, but not by this clock", f"look at it; {LATER}")
         if status not in (200, 201, 202) and reason != "repeat":
             self._refuse(status, f"the report was not taken{reason and ': ' + reason}")
-        return reason == "repeat"
+        return True
 
     def _refuse(self, status: int, what: str) -> NoReturn:
         if status in (401, 403):

@@ -10,6 +10,7 @@ from math import comb, exp, expm1, inf, isfinite, log, log1p, log2
 from operator import mul
 from typing import Any, Callable, NamedTuple
 
+from hearsay_device.clock import day_of
 from hearsay_device.draws import Flip, Matrix
 from hearsay_device.errors import refuse
 from hearsay_device.questions import Question
@@ -203,9 +204,14 @@ class Ledger:
     def __init__(self, document: dict[str, Any]) -> None:
         self.document, self.surveys = document, document["surveys"]
 
+    @property
+    def day(self) -> int:
+        """The last day that the device has lived."""
+        return day_of(self.document["lived"])
+
     def charge(self, survey: str, asked: Asked) -> None:
         """Note one more answer and what it costs. Surveys that share a question have the same memos of it."""
-        line, day, shared = self.surveys[survey]["asked"][asked.id], self.document["day"], asked._replace(cap=inf)
+        line, day, shared = self.surveys[survey]["asked"][asked.id], self.day, asked._replace(cap=inf)
         memos = sum(min(each["answers"], each["cap"]) for each in self._sharing(asked.id))
         more = line["answers"] < line["cap"] or asked.fresh
         amount = shared.cost(memos + more) - shared.cost(memos)
@@ -214,7 +220,7 @@ class Ledger:
         line["first"] = day if line["first"] is None else line["first"]
 
     def charges(self, days: int = YEAR) -> list[list[Any]]:
-        return [each for each in self.document["charges"] if each[0] > self.document["day"] - days]
+        return [each for each in self.document["charges"] if each[0] > self.day - days]
 
     def committed(self, survey: str) -> float:
         """What a survey was charged in the last year, or has reserved, whichever is more."""
@@ -231,7 +237,7 @@ class Ledger:
             if line["fresh"]:
                 spent = sum(amount for _, *of, amount in self.charges() if of == [survey, question])
                 total += max(line["reserved"], spent)
-            elif min(firsts) > self.document["day"] - YEAR if firsts else line["reserved"]:
+            elif min(firsts) > self.day - YEAR if firsts else line["reserved"]:
                 constants[question] = float(line["constant"])
         return total + sum(constants.values())
 
@@ -256,6 +262,7 @@ class Ledger:
             "report": {survey: chance(report_loss(read_terms(text.encode()))) for survey, text in terms.items()},
             "value": {name: chance(self.about(name)) for name in self.read_by(*self.surveys)},
             "year": {"answers": len(charges), "charged": sum(charges), "committed": committed, "limit": limit},
+            "answers": sum(line["answers"] for _, _, line in self._lines()),
             "week": "whoever knows which reports are yours can see that and when your answer changed",
             "shared": [each for each in asking.values() if len(each) > 1],
         }

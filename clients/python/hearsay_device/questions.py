@@ -77,6 +77,19 @@ class Question:
         return [*sorted(range(self.items), key=encoded.__getitem__), *range(self.items, self.k)]
 
     @cached_property
+    def own_places(self) -> Sequence[int]:
+        """The place of each value in the question's own order, by its place in the survey's.
+
+        Looked up, because a search takes longer for later values.
+        """
+        if isinstance(self.order, range):
+            return self.order  # as listed or reversed: the inverse is the same
+        places = [0] * self.k
+        for own, listed in enumerate(self.order):
+            places[listed] = own
+        return places
+
+    @cached_property
     def id(self) -> str:
         """The same in every survey that asks the same about the same value of the app."""
         texts = ["question", self.kind, str(self.parameter), str(self.k), self.fakes or ""]
@@ -134,7 +147,8 @@ class Question:
         if self.kind == "hashed":
             return self._symbol(self._written(trait), self._points[value])
         if self.kind == "buckets":
-            return int(trait.index(value)) if value in trait else self.size
+            held = {each: place for place, each in enumerate(trait)}
+            return int(held.get(value, self.size))
         if self.kind == "threshold":
             return int(value > trait // self.parameter)
         return value

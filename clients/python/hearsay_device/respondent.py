@@ -53,24 +53,44 @@ class Respondent:
 
     def cell(self, asked: Asked, question: Question, places: Mapping[str, Any], period_key: bytes) -> int:
         """What is memoised for the values of the question's attributes; None stands for one that is drawn for life."""
-        value, order = 0, self._order(question)
+        own_places = self._own_places(question)
         if question.several > 1:
-            return self._element(asked, question, sorted(map(order.index, places[question.name])), period_key)
+            own = {own_places[place] for place in places[question.name]}
+            return self._element(asked, question, own, period_key)
+        value = 0
         for axis, source in enumerate(question.sources):
-            place = places[source.name]
-            if place is None:
-                drawn = self._draws(asked, question, "unlisted", axis).longs(1)[0] * len(source.values) // WORD
-                alone = len(question.sources) == 1
-                place = order[drawn] if alone else source.places[sorted(source.values, key=str.encode)[drawn]]
+            drawn = self._unlisted(asked, question, axis)  # also if it is not needed: work must not tell
+            given = places[source.name]
+            place = drawn if given is None else given
             value = value * len(source.values) + place
-        return question.cell(order.index(value), self._trait(asked, question))
+        return question.cell(own_places[value], self._trait(asked, question))
 
-    def _element(self, asked: Asked, question: Question, own: list[int], period_key: bytes) -> int:
+    def _unlisted(self, asked: Asked, question: Question, axis: int) -> int:
+        """The place of the value that stands for all that are not listed: drawn once, for life."""
+        source = question.sources[axis]
+        word = self._draws(asked, question, "unlisted", axis).longs(1)[0]
+        drawn = word * len(source.values) // WORD
+        if len(question.sources) == 1:
+            return self._order(question)[drawn]
+        return source.places[source.sorted_values[drawn]]
+
+    def _element(self, asked: Asked, question: Question, own: set[int], period_key: bytes) -> int:
         """Of a set, padded to `several`, the element with the lowest priority; with memos priorities are lifelong."""
-        terms, end = self.terms, question.items + max(0, question.several - len(own))
-        draws = Draws(derived(period_key, "draw", terms.id, terms.fingerprint, question.name))
-        draws = draws if asked.fresh else self._draws(asked, question, "draw", 0)
-        return int(min([*own, *range(question.items, end)], key=draws.further))
+        paddings = max(0, question.several - len(own))
+        chosen = own.union(range(question.items, question.items + paddings))
+        lowest, element = WORD, question.items
+        for number, priority in enumerate(self._priorities(asked, question, period_key)):
+            if number in chosen and priority < lowest:
+                lowest = priority
+                element = number
+        return element
+
+    def _priorities(self, asked: Asked, question: Question, period_key: bytes) -> Sequence[int]:
+        """Those of all elements, whatever the set has: otherwise a large set would take longer."""
+        if not asked.fresh:
+            return self._draws(asked, question, "draw", 0).all_further(question.k)
+        key = derived(period_key, "draw", self.terms.id, self.terms.fingerprint, question.name)
+        return Draws(key).all_further(question.k)
 
     def answer(self, asked: Asked, question: Question, cell: int, period_key: bytes) -> tuple[str, list[str]]:
         """The answer of a cell, in hexadecimal digits, and the values that it speaks for."""
@@ -101,6 +121,9 @@ class Respondent:
 
     def _drawn(self, what: str) -> Draws:
         return Draws(self._key(f"{self.terms.id} {what}" if self._listed else self.terms.id_of(what), what))
+
+    def _own_places(self, question: Question) -> Sequence[int]:
+        return range(question.k) if self._listed else question.own_places
 
     def _order(self, question: Question) -> Sequence[int]:
         return range(question.k) if self._listed else question.order
