@@ -4,7 +4,8 @@
 import { DeviceError, refuse } from "./errors.js";
 import { gatewayAt, LATER, MAX_TERMS_BYTES } from "./gateway.js";
 import { anotherMoment, firstMoment, sendingOf } from "./moments.js";
-import { database, erase, forgetAfter, isAnswered, live, noteSettled, opened, owedIn, today } from "./state.js";
+import { database, drop, erase, forgetAfter, handOut, isAnswered } from "./state.js";
+import { live, noteSettled, opened, owedIn, today } from "./state.js";
 
 export { DeviceError };
 export { Recorder } from "./recorder.js";
@@ -1209,7 +1210,7 @@ export class Device {
   async preview(survey, values) {
     return this.#change(async (state) => {
       const settled = owedIn(joinedIn(state, survey), await this.#period(state, survey));
-      if (settled) return reportOf(settled);
+      if (settled) return reportOf(handOut(settled));
       const { report, memo } = await this.#make(structuredClone(state), survey, values, { example: true });
       return { ...reportOf(report), example: true, memo };
     });
@@ -1217,12 +1218,12 @@ export class Device {
 
   async settle(survey, values) {
     await this.#dropLate(survey);
-    return reportOf(await this.#change((state) => this.#settle(state, survey, values)));
+    return this.#change(async (state) => reportOf(handOut(await this.#settle(state, survey, values))));
   }
 
   async owed(survey) {
     await this.#dropLate(survey);
-    return this.#change((state) => joinedIn(state, survey).owed.map(reportOf));
+    return this.#change((state) => joinedIn(state, survey).owed.map(handOut).map(reportOf));
   }
 
   async confirm(survey, period) {
@@ -1327,7 +1328,7 @@ export class Device {
   async #join(state, terms, pinned, credential) {
     const { id, fingerprint, text } = terms;
     const answers = { cells: {}, stays: {}, asked: {} };
-    const empty = { settled: null, runs: [], spent: [], listed: false, ...answers, fingerprint };
+    const empty = { settled: null, runs: [], spent: [], dropped: [], listed: false, ...answers, fingerprint };
     const before = own(state.surveys, id) ?? empty;
     if (before.fingerprint !== fingerprint) refuse("changed", `the terms of survey ${id} have changed`, SKIP);
     if (before.terms) return;
@@ -1423,7 +1424,7 @@ export class Device {
 
   // Settle this period; then send what is due.
   async #report(gateway, survey, values, credential, sending) {
-    const dropped = await this.#dropLate(survey);
+    await this.#dropLate(survey);
     const spread = sending.apart ? sending.spread : 0;
     let [failed, report] = [null, null];
     try {
@@ -1432,35 +1433,30 @@ export class Device {
       if (!(error instanceof DeviceError)) throw error;
       failed = error; // what is owed is sent all the same
     }
-    const { delivered, late, doubt } = await this.#sendOwed(gateway, survey, sending);
+    const { delivered, doubt } = await this.#sendOwed(gateway, survey, sending);
     if (failed && failed.code !== "reported") throw failed;
-    const period = report?.period ?? (await this.#answered(survey));
-    const status = await this.#status(survey, period, delivered);
-    const [unlisted, againAt] = [report?.unlisted ?? [], await this.#againAt(survey)];
-    return { period, status, unlisted, dropped: [...dropped, ...late], againAt, doubt };
+    const sent = await this.#change((state) => this.#outcome(state, survey, report, delivered));
+    return { ...sent, againAt: await this.#againAt(survey), doubt };
   }
 
-  // The period that `reported` is said of: this one, or after the clock went back the last that is settled.
-  async #answered(survey) {
-    return this.#change(async (state) => {
-      const joined = joinedIn(state, survey);
-      const present = await this.#period(state, survey);
-      return joined.spent.includes(present) ? present : joined.settled;
-    });
-  }
-
-  async #status(survey, period, delivered) {
-    if (delivered.includes(period)) return "reported";
-    const owed = await this.#change((state) => owedIn(joinedIn(state, survey), period));
-    return owed ? "owed" : "already reported";
+  // What the app is told. Without a report this period was settled before, or after the clock went back a later one.
+  async #outcome(state, survey, report, delivered) {
+    const joined = joinedIn(state, survey);
+    const { dropped } = joined;
+    joined.dropped = [];
+    const latest = max(joined.settled, await this.#period(state, survey));
+    const period = report?.period ?? latest;
+    let status = owedIn(joined, period) ? "owed" : "already reported";
+    if (delivered.includes(period)) status = "reported";
+    return { period, status, unlisted: report?.unlisted ?? [], dropped };
   }
 
   // At most one report, whose moment has come; or, not apart, all of them, oldest first.
   async #sendOwed(gateway, survey, { apart, spread, wait }) {
-    const [delivered, late] = [[], []];
+    const delivered = [];
     const waiting = apart ? await this.#nextOwed(survey, wait) : await this.#begun(survey);
     for (const next of waiting) {
-      late.push(...(await this.#dropLate(survey)));
+      await this.#dropLate(survey);
       const report = await this.#attempt(survey, next, apart, spread);
       if (report === null) continue; // late by now, or another process sends it
       const outcome = await gateway.post(report);
@@ -1468,11 +1464,11 @@ export class Device {
       if (outcome === "late")
         refuse("late", `${which} is closed there, but not by this machine's clock`, `look at the clock; ${LATER}`);
       // By this clock the period has begun. A gateway that lies would mark the devices that believe it.
-      if (outcome === "too-far-ahead") return { delivered, late, doubt: "clock" };
+      if (outcome === "too-far-ahead") return { delivered, doubt: "clock" };
       await this.#change(({ surveys }) => erase(surveys[survey], next.period));
       delivered.push(next.period);
     }
-    return { delivered, late, doubt: null };
+    return { delivered, doubt: null };
   }
 
   // What is owed of periods that have begun: others are of a time when the clock was ahead.
@@ -1537,14 +1533,13 @@ export class Device {
     return moments.length ? ceil(1000 * min(...moments)) : null;
   }
 
-  // A report is never sent after its period's end and the survey's grace; returns what was dropped.
+  // A report is never sent after its period's end and the survey's grace. The app is told by `send`.
   #dropLate(survey) {
     return this.#change(async (state) => {
       const joined = joinedIn(state, survey);
       const { calendar: { begin }, grace } = await termsOf(joined);
       const late = joined.owed.map(({ period }) => period).filter((period) => this.#now() >= begin(period + 1) + grace);
-      for (const period of late) erase(joined, period);
-      return late;
+      for (const period of late) drop(joined, period);
     });
   }
 }

@@ -10,7 +10,7 @@ const DAY = 86_400;
 
 // The document in a text; null: there is none yet.
 export function opened(text, where) {
-  if (text === null) return { format: FORMAT, lived: noDays(0), keys: {}, kept: {}, surveys: {}, charges: [] };
+  if (text === null) return { format: FORMAT, lived: livedUntil(0, null), keys: {}, kept: {}, surveys: {}, charges: [] };
   const found = parsed(text, where);
   if (found?.format === 1) refuse("state", `${where} is of release 0.1`, "open it once with release 0.2, which moves it");
   if (found?.format === 3) return ofFormat3(found);
@@ -29,15 +29,16 @@ function parsed(text, where) {
 // Release 0.2 kept the key of each survey's next period. Memos, charges and owed reports stay what they are.
 function ofFormat3({ keys, kept, surveys, charges, day }) {
   const moved = Object.entries(surveys).map(([id, joined]) => [id, joinedOfFormat3(joined)]);
-  return { format: FORMAT, lived: noDays(day), keys, kept, surveys: Object.fromEntries(moved), charges };
+  const lived = livedUntil(day, day * DAY);
+  return { format: FORMAT, lived, keys, kept, surveys: Object.fromEntries(moved), charges };
 }
 
 function joinedOfFormat3({ key, key_period, settled, attempted, owed, ...stays }) {
-  const settledPeriods = owed.map(({ period }) => period);
-  for (const period of [settled, attempted]) if (period !== null) settledPeriods.push(period);
-  const joined = { ...stays, owed: owed.map(owedOfFormat3), settled: null, runs: [], spent: [] };
-  const ascending = [...new Set(settledPeriods)].sort((a, b) => a - b);
+  const known = [...owed.map(({ period }) => period), settled, attempted].filter((period) => period !== null);
+  const ascending = [...new Set(known)].sort((a, b) => a - b);
+  const joined = { ...stays, owed: owed.map(owedOfFormat3), dropped: [], settled: null, runs: [], spent: [] };
   for (const period of ascending) noteSettled(joined, period);
+  if (joined.runs.length > 0) joined.runs[0][0] = 0; // of earlier periods nothing is known: they are not answered again
   return joined;
 }
 
@@ -47,8 +48,8 @@ function owedOfFormat3({ not_before, attempted, refused, ...stays }) {
 
 // ---- settled periods: a period has one report, ever
 //
-// `settled` is the last one, and `runs` are all of them: consecutive periods as [first, last]. `spent` are later ones, which
-// were settled while the clock was ahead, and whose report may have been seen.
+// `settled` is the last one, and `runs` are all of them: consecutive periods as [first, last]. `spent` are runs of later
+// ones, which were settled while the clock was ahead, and whose reports may have been seen.
 
 const MOST_RUNS = 1000; // a device that reports every other hour makes them in three months: 20 kB
 
@@ -63,36 +64,53 @@ export function noteSettled(joined, period) {
 
 // Whether it is too late to settle a period, or forbidden for good.
 export function isAnswered({ settled, spent }, period) {
-  return (settled !== null && period <= settled) || spent.includes(period);
+  const isSpent = spent.some(([first, last]) => first <= period && period <= last);
+  return isSpent || (settled !== null && period <= settled);
 }
 
 // Go back to the last settled period that has begun; false: there are no later ones.
 export function forgetAfter(joined, begun) {
-  const later = settledAfter(joined, begun);
-  if (later.length === 0) return false;
-  const unseen = new Set(joined.owed.filter(({ attempts }) => attempts === 0).map(({ period }) => period));
-  joined.spent.push(...later.filter((period) => !unseen.has(period)));
-  joined.owed = joined.owed.filter(({ period }) => period <= begun);
-  const earlier = joined.runs.filter(([first]) => first <= begun);
-  joined.runs = earlier.map(([first, last]) => [first, Math.min(last, begun)]);
+  const { runs, owed, settled } = joined;
+  if (settled === null || settled <= begun) return false;
+  const unseen = owed.filter(({ attempts }) => attempts === 0).map(({ period }) => period);
+  const seen = unseen.reduce(without, partOf(runs, begun + 1, Infinity));
+  joined.spent.push(...seen);
+  joined.owed = owed.filter(({ period }) => period <= begun);
+  joined.runs = partOf(runs, 0, begun);
   joined.settled = joined.runs.at(-1)?.[1] ?? null;
   return true;
 }
 
-function settledAfter({ runs }, begun) {
-  const later = [];
-  for (const [first, last] of runs)
-    for (let period = Math.max(first, begun + 1); period <= last; period++) later.push(period);
-  return later;
+function partOf(runs, from, to) {
+  const inside = runs.filter(([first, last]) => from <= last && first <= to);
+  return inside.map(([first, last]) => [Math.max(first, from), Math.min(last, to)]);
+}
+
+function without(runs, period) {
+  return [...partOf(runs, 0, period - 1), ...partOf(runs, period + 1, Infinity)];
 }
 
 // ---- owed reports
 
 export const owedIn = (joined, period) => joined.owed.find((each) => each.period === period);
 
-// A report was delivered, or is of no use any more.
+const MOST_DROPPED = 100; // until the app is told
+
+// A report was delivered.
 export function erase(joined, period) {
   joined.owed = joined.owed.filter((each) => each.period !== period);
+}
+
+// A report is of no use any more.
+export function drop(joined, period) {
+  erase(joined, period);
+  joined.dropped = [...joined.dropped, period].slice(-MOST_DROPPED);
+}
+
+// An app has seen the bytes, and may send them: they count as sent.
+export function handOut(owed) {
+  owed.attempts = Math.max(owed.attempts, 1);
+  return owed;
 }
 
 // ---- lived days: after 365 of them a charge is a year old
@@ -100,7 +118,7 @@ export function erase(joined, period) {
 // They are not the clock's: whoever moves it forward by a year would renew all limits.
 
 const MINUTE = 60;
-const noDays = (day) => ({ seconds: day * DAY, clock: null, start: null, ran: 0 });
+const livedUntil = (day, clock) => ({ seconds: day * DAY, clock, start: null, ran: 0 });
 
 export const today = ({ lived }) => Math.floor(lived.seconds / DAY);
 

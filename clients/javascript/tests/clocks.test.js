@@ -45,10 +45,10 @@ test("a clock that was ahead is forgotten only when it is right again, and then 
     const send = () => device.send(address, "memos", { a: 1 });
     await send();
     at.now = NOON + 44 * DAY;
-    await device.settle("memos", { a: 1 }); // never sent
-    at.now = NOON + 45 * DAY;
     right = AHEAD;
     assert.equal((await send()).doubt, "clock");
+    at.now = NOON + 45 * DAY;
+    assert.equal((await send()).doubt, "clock"); // the older report was sent again, and this one was not
     await assert.rejects(device.forgetClock("memos"), (error) => {
       assert.equal(error.code, "clock");
       const sentence = "by this clock these periods have begun: set the clock first, or the gateway is wrong";
@@ -74,16 +74,33 @@ test("a clock that was ahead is forgotten only when it is right again, and then 
   });
 });
 
-test("a report that was never sent before the clock was set right is made anew", async () => {
-  const at = { now: NOON + 45 * DAY };
-  const device = await joinedAt(at, "memos");
-  const wrong = await device.settle("memos", { a: 1 });
-  at.now = NOON + 6 * DAY;
-  await device.forgetClock("memos");
-  at.now = NOON + 45 * DAY;
-  const right = await device.settle("memos", { a: 1 });
-  assert.notEqual(right.report, wrong.report);
-});
+test("a report that nobody has seen before the clock was set right is made anew; one that a program has seen is not", () =>
+  withGateway(() => 201, async (address) => {
+    const at = { now: NOON + 44 * DAY };
+    const device = await joinedAt(at, "memos");
+    const send = () => device.send(address, "memos", { a: 1 }, { apart: true });
+    assert.equal((await send()).status, "owed");
+    at.now = NOON + 45 * DAY;
+    await device.settle("memos", { a: 1 }); // which the program may have sent
+    at.now = NOON + 6 * DAY;
+    await device.forgetClock("memos");
+    at.now = NOON + 44 * DAY;
+    assert.equal((await send()).status, "owed");
+    at.now = NOON + 45 * DAY;
+    await assert.rejects(device.settle("memos", { a: 1 }), { code: "reported" });
+  }));
+
+test("a report that is dropped is told by the next call, whatever happens in between", () =>
+  withGateway(() => 201, async (address) => {
+    const at = { now: NOON };
+    const device = await joinedAt(at, "memos");
+    await device.settle("memos", { a: 1 });
+    at.now = NOON + 9 * DAY;
+    assert.deepEqual(await device.owed("memos"), []);
+    const told = [];
+    for (let i = 0; i < 2; i++) told.push((await device.send(address, "memos", { a: 1 })).dropped);
+    assert.deepEqual(told, [[0], []]);
+  }));
 
 test("a report that was delivered while the clock was ahead is not made again", () =>
   withGateway(() => 201, async (address, posted) => {
