@@ -39,7 +39,7 @@ PATIENCE_SECONDS = 120
 
 
 class Watched:
-    """A connection to a database that tells after every statement, and every commit, that it was executed."""
+    """A connection to a database that tells after every statement that it was executed."""
 
     def __init__(self, base: sqlite3.Connection, executed: Callable[[], None]) -> None:
         self._base, self._executed = base, executed
@@ -49,12 +49,9 @@ class Watched:
         self._executed()
         return found
 
-    def __enter__(self) -> None:
-        self._base.__enter__()
-
-    def __exit__(self, *given: Any) -> None:
-        self._base.__exit__(*given)
-        self._executed()
+    @property
+    def in_transaction(self) -> bool:
+        return self._base.in_transaction
 
     def close(self) -> None:
         self._base.close()

@@ -219,6 +219,13 @@ DAYS = (0, 1, 1, 3, 2, 40, 400)  # clocks go back, too
 START = datetime(2026, 1, 1, 12, tzinfo=timezone.utc)  # noqa: UP017
 GRID = {"at": [47.2, 6.0], "cell": "500m", "columns": 3, "rows": 2}
 WRONG: list[Any] = [None, "", "zzz", -1, 10**400, 2.5, nan, inf, True, [], {}, {"x": 1}, b"a", object()]
+MOMENTS: list[dict[str, Any]] = [
+    {},
+    {"apart": True, "wait": 7 * 86400},
+    {"apart": True, "spread": 60, "wait": 60},
+    {"apart": True, "spread": 0},
+]
+"""How an app may ask for the moments of sending."""
 OUTCOMES = (
     *[answering(201, b"{}")] * 4,
     answering(503),
@@ -267,6 +274,7 @@ def observed(library: str, path: Path, seed: str, values: list[dict[str, Any]]) 
     """
     dice = random.Random(seed)
     scheme, limits = generated(dice), dice.choice([Limits(), Limits(**ANY), Limits(report=3, value=5, ratio=1)])
+    options = dice.choice(MOMENTS)
     clock, seen, asked = Clock(), [], [0]
 
     def giving(request: BaseHTTPRequestHandler) -> None:
@@ -280,12 +288,13 @@ def observed(library: str, path: Path, seed: str, values: list[dict[str, Any]]) 
         for day, given in zip(DAYS, values, strict=True):
             clock.seconds = (START + timedelta(days=day)).timestamp()
             try:
-                sent = device.send(running.address, "test", given)
-                status = (sent.period, sent.status, sent.dropped, sent.copied)
+                sent = device.send(running.address, "test", given, **options)
+                status = (sent.period, sent.status, sent.dropped, sent.again_at, sent.doubt)
             except DeviceError as error:
-                status = error.code
+                status = (error.code, error.again_at)
             if day == 2 and device.explain()["report"]:
-                device.forget_clock("test")
+                with suppress(DeviceError):
+                    device.forget_clock("test")
             shapes = [(len(report), json.loads(report)["period"]) for report in running.posted]
             seen.append(
                 (status, asked[0], clock.seconds, list(clock.waited), shapes, json.dumps(device.explain()["year"]))

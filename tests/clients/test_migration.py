@@ -1,7 +1,11 @@
-"""A file that release 0.2 moved from version 0.1: devices go on with it. One that was not moved is refused.
+"""A file that release 0.2 moved from version 0.1, or wrote itself: devices go on with it. One of 0.1 is refused.
 
 It has six surveys, each answered on the first three days of 2026 with the values 1, 2 and 3 (of places: 600, 1,300 and
 2,000 m east, 700 m north), and the reports of the third day are owed. The secret is the numbers from 0 to 31.
+
+`device-of-0.2.sqlite` has five surveys, each answered on the first three days of 2026; reports of the
+third day are owed. Release 0.2 has written `device-of-0.2.json`, too: what it charged and owed, and
+what it said to each value on the fourth day, where it sent memos. Neither is made again.
 """
 
 import json
@@ -29,6 +33,8 @@ STATES = Path(__file__).parents[1] / "states"
 OLD = STATES / "device-of-0.1.sqlite"
 MOVED = STATES / "device-moved-from-0.1.sqlite"
 OLD_JAVASCRIPT = STATES / "javascript-device-of-0.1.json"  # of the same surveys, values and secret
+OF_0_2 = STATES / "device-of-0.2.sqlite"
+SAID_BY_0_2 = json.loads(OF_0_2.with_suffix(".json").read_text())
 SECRET = bytes(range(32))
 ALONE = np.zeros(1, dtype=np.uint64)
 
@@ -124,3 +130,53 @@ def test_a_file_that_was_not_moved_is_refused_and_left_as_it_is(tmp_path: Path, 
     ):
         device.owed("capped")
     assert path.read_bytes() == old.read_bytes()
+
+
+@pytest.fixture
+def upgraded(tmp_path: Path) -> Path:
+    return Path(shutil.copy(OF_0_2, tmp_path / "upgraded"))
+
+
+def test_a_device_that_is_upgraded_between_two_periods_gives_the_same_memos(upgraded: Path) -> None:
+    for survey, said in SAID_BY_0_2["memos"].items():
+        assert len({answer for _, answer in said}) > 2
+        for number, (values, answer) in enumerate(said):
+            copy = Path(shutil.copy(upgraded, upgraded.with_name(f"{survey} {number}")))
+            with Device(copy, now=lambda: at(4), limits=Limits(**ANY)) as device:
+                assert json.loads(device.settle(survey, values).report)["answers"] == {"a": answer}
+
+
+def test_keys_of_questions_cells_charges_and_owed_bytes_survive_an_upgrade(upgraded: Path) -> None:
+    before = stored("python", upgraded)
+    assert before["format"] == 3
+    with Device(upgraded, now=lambda: at(3), limits=Limits(**ANY)) as device:
+        year = device.explain()["year"]
+        assert year["charged"] == pytest.approx(SAID_BY_0_2["charged"])
+        assert year["answers"] == device.explain()["answers"] == SAID_BY_0_2["answers"]
+        for survey, report in SAID_BY_0_2["owed"].items():
+            assert [each.report.decode() for each in device.owed(survey)] == [report]
+            assert device.settle(survey, {}).report.decode() == report
+    now = stored("python", upgraded)
+    assert now["format"] == 4
+    for kept in ("keys", "kept", "charges"):
+        assert now[kept] == before[kept]
+    for survey, joined in before["surveys"].items():
+        for kept in ("cells", "stays", "asked", "settled", "terms", "fingerprint", "credential"):
+            assert now["surveys"][survey][kept] == joined[kept]
+
+
+def test_an_upgrade_erases_the_keys_of_later_periods_from_the_disk(upgraded: Path) -> None:
+    keys = [joined["key"].encode() for joined in stored("python", upgraded)["surveys"].values()]
+    assert all(key in upgraded.read_bytes() for key in keys)
+    Device(upgraded, now=lambda: at(4), limits=Limits(**ANY)).close()
+    files = list(upgraded.parent.iterdir())
+    assert upgraded.with_name("upgraded-journal") in files
+    for file in files:
+        assert not [key for key in keys if key in file.read_bytes()], file.name
+
+
+def test_the_days_since_an_upgrade_are_not_more_than_the_machine_ran(upgraded: Path) -> None:
+    """Otherwise whoever sets the clock forward, and then upgrades, renews all limits."""
+    clock = Clock(at(3) + 400 * 86400, running=60.0)
+    with open_device("python", upgraded, clock, Limits(**ANY)) as device:
+        assert device.explain()["year"]["answers"] == SAID_BY_0_2["answers"]

