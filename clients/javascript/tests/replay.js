@@ -45,7 +45,7 @@ async function done(device, terms, { do: what, survey, pinned, credential, value
   return {};
 }
 
-function rounded(given) {
+export function rounded(given) {
   if (typeof given === "number") return Number(given.toFixed(9));
   if (typeof given !== "object" || Array.isArray(given)) return given;
   return Object.fromEntries(Object.entries(given).map(([name, each]) => [name, rounded(each)]));
