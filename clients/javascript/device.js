@@ -90,6 +90,10 @@ function drawsOf(key, tweak, lane) {
       return range(count).map((i) => view.getUint16(2 * i, true));
     },
     further: async (place) => (await blocks(2, place, 1)).getBigUint64(0, true),
+    async allFurther(count) {
+      const view = await blocks(2, 0, count);
+      return range(count).map((place) => view.getBigUint64(16 * place, true));
+    },
   };
 }
 
@@ -938,7 +942,7 @@ function respondent(terms, key, old) {
     const states = largest(of.map(({ states }) => states));
     return { id: known, questions: of, fresh: !longitudinal, cap: min(states, memoCap) };
   };
-  async function draws(asked, question, purpose, tweak) {
+  async function drawsOfQuestion(asked, question, purpose, tweak) {
     const which = asked.questions.length > 1 ? [idOf(question)] : []; // of a tuple: the attribute
     return drawsWith(await key(asked.id, purpose, ...which), tweak);
   }
@@ -962,28 +966,29 @@ function respondent(terms, key, old) {
     for (const { id: known } of await asked()) for (const purpose of ["memo", "unlisted"]) await key(known, purpose);
   }
   async function trait(of, question) {
-    return question.parameter ? question.encoding().trait(await draws(of, question, "trait", 0)) : null;
+    return question.parameter ? question.encoding().trait(await drawsOfQuestion(of, question, "trait", 0)) : null;
   }
   // For all values that are not listed: the survey's `other`, or one drawn for life.
   async function unlisted(of, question, axis) {
     const source = question.sources[axis];
     if (source.other !== null) return source.places.get(source.other);
-    const [long] = await (await draws(of, question, "unlisted", axis)).longs(1);
+    const [long] = await (await drawsOfQuestion(of, question, "unlisted", axis)).longs(1);
     const place = below(source.values.length, long);
     if (question.sources.length === 1) return orderIn(question)?.[place] ?? place;
     return sortedValues(source)[place];
   }
   // Of a set, padded to `several`, the element with the lowest priority; with memos priorities are lifelong.
   async function element(of, question, places, periodKey) {
-    const { items, several, name, ranks } = question;
-    const mine = places.map((place) => ranks[place]).sort((a, b) => a - b);
+    const { items, several, name, ranks, k } = question;
+    const chosen = new Set(places.map((place) => ranks[place]));
+    const paddings = max(0, several - chosen.size);
+    for (const padding of range(paddings, items)) chosen.add(padding);
     const anew = async () => drawsWith(await derived(periodKey, "draw", id, fingerprint, name));
-    const priorities = await (of.fresh ? anew() : draws(of, question, "draw", 0));
+    const draws = await (of.fresh ? anew() : drawsOfQuestion(of, question, "draw", 0));
     let [lowest, found] = [WORD, 0];
-    for (const each of [...mine, ...range(max(0, several - mine.length), items)]) {
-      const priority = await priorities.further(each);
-      if (priority < lowest) [lowest, found] = [priority, each];
-    }
+    // Those of all elements, whatever the set has: otherwise a large set would take longer.
+    for (const [number, priority] of (await draws.allFurther(k)).entries())
+      if (chosen.has(number) && priority < lowest) [lowest, found] = [priority, number];
     return found;
   }
   async function cell(of, question, places, periodKey) {
@@ -1000,7 +1005,7 @@ function respondent(terms, key, old) {
     const [encoding, order] = [question.encoding(), orderIn(question)];
     const mine = !hides || question === questions[await sampled()];
     const noised = async (what) => drawsWith(await derived(periodKey, what, id, fingerprint, question.name), at);
-    const first = of.fresh ? await noised("once") : await draws(of, question, "memo", at);
+    const first = of.fresh ? await noised("once") : await drawsOfQuestion(of, question, "memo", at);
     const made = await encoding.memoise(at, mine, first);
     const [memo, held] = encoding.toSurvey(made, await trait(of, question), (place) => order?.[place] ?? place);
     const sent = await encoding.perturb(memo, await noised("report"));
@@ -1154,10 +1159,12 @@ function keyOf(state, entropy) {
 
 // ---- device
 //
-// Settle first: make and store the report of a period. Then send these bytes, or none. No value decides when it sends.
+// Settle first: make and store the report of a period. Then send these bytes, or none. No value
+// decides when it sends.
 
 const [HARMLESS_BITS, SPARE_BITS] = [1, 10];
-const notPinned = (id) => refuse("pin", `survey ${id}: its terms are not those that were pinned`, SKIP);
+const notPinned = (id) =>
+  refuse("pin", `survey ${id}: its terms are not those that were pinned`, SKIP);
 const termsOf = (joined) => readTerms(joined.terms);
 
 export class Device {
@@ -1173,7 +1180,7 @@ export class Device {
   constructor(path, { limits = {}, now = Date.now, wait, uptime, entropy, storage } = {}) {
     [this.#path, this.#storage, this.#limits] = [String(path), storage, checkedLimits(limits)];
     this.#now = () => now() / 1000;
-    this.#wait = wait ?? ((seconds) => new Promise((resolve) => setTimeout(resolve, 1000 * seconds)));
+    this.#wait = wait ?? slept;
     this.#uptime = uptime;
     this.#entropy = entropy ?? (() => webCrypto.getRandomValues(new Uint8Array(32)));
   }
@@ -1211,14 +1218,18 @@ export class Device {
     return this.#change(async (state) => {
       const settled = owedIn(joinedIn(state, survey), await this.#period(state, survey));
       if (settled) return reportOf(handOut(settled));
-      const { report, memo } = await this.#make(structuredClone(state), survey, values, { example: true });
+      const copy = structuredClone(state);
+      const { report, memo } = await this.#make(copy, survey, values, { example: true });
       return { ...reportOf(report), example: true, memo };
     });
   }
 
   async settle(survey, values) {
     await this.#dropLate(survey);
-    return this.#change(async (state) => reportOf(handOut(await this.#settle(state, survey, values))));
+    return this.#change(async (state) => {
+      const report = await this.#settle(state, survey, values);
+      return reportOf(handOut(report));
+    });
   }
 
   async owed(survey) {
@@ -1328,7 +1339,8 @@ export class Device {
   async #join(state, terms, pinned, credential) {
     const { id, fingerprint, text } = terms;
     const answers = { cells: {}, stays: {}, asked: {} };
-    const empty = { settled: null, runs: [], spent: [], dropped: [], listed: false, ...answers, fingerprint };
+    const settled = { settled: null, runs: [], spent: [], dropped: [] };
+    const empty = { ...settled, ...answers, listed: false, fingerprint };
     const before = own(state.surveys, id) ?? empty;
     if (before.fingerprint !== fingerprint) refuse("changed", `the terms of survey ${id} have changed`, SKIP);
     if (before.terms) return;
@@ -1380,7 +1392,7 @@ export class Device {
 
   // The report of this period: made once, whatever values come later.
   async #settle(state, survey, values, { credential = null, spread = null } = {}) {
-    const began = this.#now(); // before all work: how long it takes must not decide when the report is sent
+    const began = this.#now(); // before all work: how long it takes must not show in what follows
     const joined = joinedIn(state, survey);
     await this.#useCredential(state, survey, credential);
     const before = owedIn(joined, await this.#period(state, survey, began));
@@ -1401,7 +1413,8 @@ export class Device {
     await this.#refuseLinked(state, survey);
   }
 
-  // A report of the period of `began`, what it is charged, and the memos behind it. An `example` is never sent.
+  // A report of the period of `began`, what it is charged, and the memos behind it. An `example` is
+  // never sent.
   async #make(state, survey, values, { began = this.#now(), example = false }) {
     const joined = joinedIn(state, survey);
     const terms = await termsOf(joined);
@@ -1412,10 +1425,12 @@ export class Device {
     const asked = (await answering.answersIn(period)) ? await answering.asked() : [];
     for (const each of asked) charge(state, survey, each);
     checkCharges(this.#limits, survey, state);
-    // The key of this report alone. It is never stored: whoever copies the state later has no part of its noise.
+    // The key of this report alone. It is never stored: whoever copies the state later has no part
+    // of its noise.
     const key = await this.#entropy(`${example ? "example" : "period"} ${survey} ${period}`);
     warnOfMissing(terms, values);
-    const { answers, says, memo, unlisted } = await answersTo(answering, asked, terms, values, joined, key);
+    const said = await answersTo(answering, asked, terms, values, joined, key);
+    const { answers, says, memo, unlisted } = said;
     const report = await reportText(terms, joined, period, answers, key);
     return { report: { period, report, says, unlisted, attempts: 0 }, memo };
   }
@@ -1428,7 +1443,8 @@ export class Device {
     const spread = sending.apart ? sending.spread : 0;
     let [failed, report] = [null, null];
     try {
-      report = await this.#change((state) => this.#settle(state, survey, values, { credential, spread }));
+      const options = { credential, spread };
+      report = await this.#change((state) => this.#settle(state, survey, values, options));
     } catch (error) {
       if (!(error instanceof DeviceError)) throw error;
       failed = error; // what is owed is sent all the same
@@ -1439,7 +1455,8 @@ export class Device {
     return { ...sent, againAt: await this.#againAt(survey), doubt };
   }
 
-  // What the app is told. Without a report this period was settled before, or after the clock went back a later one.
+  // What the app is told. Without a report this period was settled before, or after the clock went
+  // back a later one.
   async #outcome(state, survey, report, delivered) {
     const joined = joinedIn(state, survey);
     const { dropped } = joined;
@@ -1460,10 +1477,13 @@ export class Device {
       const report = await this.#attempt(survey, next, apart, spread);
       if (report === null) continue; // late by now, or another process sends it
       const outcome = await gateway.post(report);
-      const which = `${gateway.address}: period ${next.period} of survey ${survey}`;
-      if (outcome === "late")
-        refuse("late", `${which} is closed there, but not by this machine's clock`, `look at the clock; ${LATER}`);
-      // By this clock the period has begun. A gateway that lies would mark the devices that believe it.
+      if (outcome === "late") {
+        const which = `${gateway.address}: period ${next.period} of survey ${survey}`;
+        const what = `${which} is closed there, but not by this machine's clock`;
+        refuse("late", what, `look at the clock; ${LATER}`);
+      }
+      // By this clock the period has begun. A gateway that lies would mark the devices that believe
+      // it.
       if (outcome === "too-far-ahead") return { delivered, doubt: "clock" };
       await this.#change(({ surveys }) => erase(surveys[survey], next.period));
       delivered.push(next.period);
@@ -1479,7 +1499,8 @@ export class Device {
     });
   }
 
-  // The oldest report that is due; otherwise the one that is due first, if that is within `wait` seconds. It waits for it.
+  // The oldest report that is due; otherwise the one that is due first, if that is within `wait`
+  // seconds. It waits for it.
   async #nextOwed(survey, wait) {
     const now = this.#now();
     const waiting = await this.#begun(survey);
@@ -1491,10 +1512,12 @@ export class Device {
     return [first];
   }
 
-  // Note an attempt, before it is made; returns the bytes, or null if there is nothing to send any more.
+  // Note an attempt, before it is made; returns the bytes, or null if there is nothing to send any
+  // more.
   //
-  // The next moment is drawn now: an attempt that fails, or that nobody finishes, needs nothing more. All others that are
-  // due get new moments, too. If they were sent one after the other, it would show that one device has sent them.
+  // The next moment is drawn now: an attempt that fails, or that nobody finishes, needs nothing
+  // more. All others that are due get new moments, too. If they were sent one after the other, it
+  // would show that one device has sent them.
   async #attempt(survey, { period, due }, apart, spread) {
     return this.#change(async ({ surveys }) => {
       const found = owedIn(surveys[survey], period);
@@ -1502,7 +1525,8 @@ export class Device {
       found.attempts += 1;
       const now = this.#now();
       const passed = surveys[survey].owed.filter((each) => each === found || each.due <= now);
-      for (const each of passed) each.due = await this.#dueAnew(survey, surveys[survey], each, now, spread);
+      for (const each of passed)
+        each.due = await this.#dueAnew(survey, surveys[survey], each, now, spread);
       return found.report;
     });
   }
@@ -1533,13 +1557,15 @@ export class Device {
     return moments.length ? ceil(1000 * min(...moments)) : null;
   }
 
-  // A report is never sent after its period's end and the survey's grace. The app is told by `send`.
+  // A report is never sent after its period's end and the survey's grace. The app is told by
+  // `send`.
   #dropLate(survey) {
     return this.#change(async (state) => {
       const joined = joinedIn(state, survey);
       const { calendar: { begin }, grace } = await termsOf(joined);
-      const late = joined.owed.map(({ period }) => period).filter((period) => this.#now() >= begin(period + 1) + grace);
-      for (const period of late) drop(joined, period);
+      const now = this.#now();
+      const late = joined.owed.filter(({ period }) => now >= begin(period + 1) + grace);
+      for (const { period } of late) drop(joined, period);
     });
   }
 }
@@ -1559,9 +1585,14 @@ function requireOpen(joined, survey, { calendar: { last } }, period) {
 }
 
 // What an app is shown of a report that is settled.
-const reportOf = ({ period, report, says, unlisted }) => ({ period, report, says, unlisted, example: false });
+function reportOf({ period, report, says, unlisted }) {
+  return { period, report, says, unlisted, example: false };
+}
 
-// In a browser, where nothing says how long the machine has run: which page this is, and for how many seconds it has.
+const slept = (seconds) => new Promise((resolve) => setTimeout(resolve, 1000 * seconds));
+
+// In a browser, where nothing says how long the machine has run: which page this is, and for how
+// many seconds it has.
 let page;
 function pageUptime() {
   page ??= hex(webCrypto.getRandomValues(new Uint8Array(8)));
@@ -1587,7 +1618,8 @@ async function answersTo(answering, asked, terms, values, joined, key) {
 
 async function reportText(terms, { settled }, period, answers, key) {
   const { id: survey, fingerprint, calendar: { flags }, horizon, units } = terms;
-  const [first, second] = await (await drawsWith(await derived(key, "token", survey, fingerprint))).longs(2);
+  const draws = await drawsWith(await derived(key, "token", survey, fingerprint));
+  const [first, second] = await draws.longs(2);
   const gap = settled === null ? horizon : min(horizon, period - settled);
   return JSON.stringify({
     survey,
@@ -1601,7 +1633,8 @@ async function reportText(terms, { settled }, period, answers, key) {
 
 const warned = new Set(); // surveys
 
-// A name that is misspelt is the programmer's fault: the report is made all the same, or a device would be marked.
+// A name that is misspelt is the programmer's fault: the report is made all the same, or a device
+// would be marked.
 function warnOfMissing({ id, attributes }, values) {
   if (!isRecord(values) || warned.has(id)) return;
   const asked = attributes.map(({ name }) => name);
@@ -1610,7 +1643,8 @@ function warnOfMissing({ id, attributes }, values) {
   if (missing.length === 0 || !others) return;
   warned.add(id);
   // What was given instead is not printed: it may be a value.
-  console.warn(`hearsay: survey ${id} asks for ${missing.join(", ")}, which the app has not given. Is a name misspelt?`);
+  const asksFor = missing.join(", ");
+  console.warn(`hearsay: survey ${id} asks for ${asksFor}, not given by the app. Misspelt?`);
 }
 
 // A missing position is the last one.

@@ -1,4 +1,5 @@
-// HTTP to anybody: bounded in time and size, no redirects, nothing in the clear, a connection for each request.
+// HTTP to anybody: bounded in time and size, no redirects, nothing in the clear, a connection for
+// each request.
 
 import { DeviceError, refuse } from "./errors.js";
 
@@ -29,7 +30,8 @@ export function gatewayAt(address, timeout, bearer) {
 
   async function request(path, init, most) {
     const signal = AbortSignal.timeout(timeout);
-    // Two reports on one connection would be of one device. Browsers share connections all the same.
+    // Two reports on one connection would be of one device. Browsers share connections all the
+    // same.
     const headers = { ...init.headers, ...credential, connection: "close" };
     const rules = { redirect: "manual", credentials: "omit", referrerPolicy: "no-referrer", cache: "no-store" };
     let answer;

@@ -1,12 +1,16 @@
-// When a settled report may be sent: at a moment of its own, drawn evenly from the time in which the collector takes it.
+// When a settled report may be sent: at a moment of its own, drawn evenly from the time in which
+// the collector takes it.
 //
-// What decides it is the calendar, the clock and a draw. No value does, nor how long it took to make the report, nor when
-// another report is sent: whoever sees when reports arrive pairs two of one device no better than by luck.
+// What decides it is the calendar, the clock and a draw. No value does, nor how long it took to
+// make the report, nor when another report is sent: whoever sees when reports arrive pairs two of
+// one device no better than by luck.
 
-const SETTLING_SECONDS = 10; // more than settling takes: a report that is sent before would show how long it took
+// More than settling takes: a report that is sent before would show how long it took.
+const SETTLING_SECONDS = 10;
 const DAY = 86_400;
 
-// `began`: when settling began. `end`: of its period. `drawn`: from 0 to 1. `spread`: the most seconds, or null.
+// `began`: when settling began. `end`: of its period. `drawn`: from 0 to 1. `spread`: the most
+// seconds, or null.
 export function firstMoment(began, end, grace, drawn, spread) {
   // The second half of the grace is left for reports whose first attempt fails.
   const seconds = Math.min(end + grace / 2 - began, spread ?? Infinity);
@@ -19,10 +23,12 @@ export function anotherMoment(now, end, grace, drawn, spread) {
   return now + drawn * Math.min(end + grace - now, spread ?? Infinity);
 }
 
-// What an app says about sending. To a loopback address all is sent at once: nobody is there to see when it arrives.
+// What an app says about sending. To a loopback address all is sent at once: nobody is there to see
+// when it arrives.
 export function sendingOf({ spread, wait, apart }, loopback, refuse) {
   const isSeconds = (given) => typeof given === "number" && given >= 0 && given <= DAY;
-  if (spread !== null && !isSeconds(spread)) refuse("settings", "`spread` is no time", "give seconds, at most a day");
-  if (!isSeconds(wait)) refuse("settings", "`wait` is no time", "give seconds, at most a day");
+  const hint = "give seconds, at most a day";
+  if (spread !== null && !isSeconds(spread)) refuse("settings", "`spread` is no time", hint);
+  if (!isSeconds(wait)) refuse("settings", "`wait` is no time", hint);
   return { apart: apart ?? !loopback, spread, wait };
 }

@@ -1,7 +1,8 @@
 // What a device keeps: one JSON document. Every change is durable before anything is sent.
 //
-// It has the keys of questions, from which memos are derived, and the bytes of reports that are owed. It has no list of
-// memos, which would be a list of true values, and no key of a period: a copy reads nothing that is answered later.
+// It has the keys of questions, from which memos are derived, and the bytes of reports that are
+// owed. It has no list of memos, which would be a list of true values, and no key of a period: a
+// copy reads nothing that is answered later.
 
 import { refuse } from "./errors.js";
 
@@ -10,12 +11,19 @@ const DAY = 86_400;
 
 // The document in a text; null: there is none yet.
 export function opened(text, where) {
-  if (text === null) return { format: FORMAT, lived: livedUntil(0, null), keys: {}, kept: {}, surveys: {}, charges: [] };
+  if (text === null) return empty();
   const found = parsed(text, where);
-  if (found?.format === 1) refuse("state", `${where} is of release 0.1`, "open it once with release 0.2, which moves it");
-  if (found?.format === 3) return ofFormat3(found);
-  if (found?.format !== FORMAT) refuse("state", `${where} is of another release of hearsay`, "use that release");
-  return found;
+  const format = found?.format;
+  if (format === FORMAT) return found;
+  if (format === 3) return ofFormat3(found);
+  if (format === 1)
+    refuse("state", `${where} is of release 0.1`, "open it once with release 0.2, which moves it");
+  return refuse("state", `${where} is of another release of hearsay`, "use that release");
+}
+
+function empty() {
+  const lived = livedUntil(0, null);
+  return { format: FORMAT, lived, keys: {}, kept: {}, surveys: {}, charges: [] };
 }
 
 function parsed(text, where) {
@@ -26,7 +34,8 @@ function parsed(text, where) {
   }
 }
 
-// Release 0.2 kept the key of each survey's next period. Memos, charges and owed reports stay what they are.
+// Release 0.2 kept the key of each survey's next period. Memos, charges and owed reports stay what
+// they are.
 function ofFormat3({ keys, kept, surveys, charges, day }) {
   const moved = Object.entries(surveys).map(([id, joined]) => [id, joinedOfFormat3(joined)]);
   const lived = livedUntil(day, day * DAY);
@@ -34,11 +43,13 @@ function ofFormat3({ keys, kept, surveys, charges, day }) {
 }
 
 function joinedOfFormat3({ key, key_period, settled, attempted, owed, ...stays }) {
-  const known = [...owed.map(({ period }) => period), settled, attempted].filter((period) => period !== null);
-  const ascending = [...new Set(known)].sort((a, b) => a - b);
-  const joined = { ...stays, owed: owed.map(owedOfFormat3), dropped: [], settled: null, runs: [], spent: [] };
-  for (const period of ascending) noteSettled(joined, period);
-  if (joined.runs.length > 0) joined.runs[0][0] = 0; // of earlier periods nothing is known: they are not answered again
+  const known = new Set([...owed.map(({ period }) => period), settled, attempted]);
+  known.delete(null);
+  const joined = { ...stays, owed: owed.map(owedOfFormat3), dropped: [] };
+  Object.assign(joined, { settled: null, runs: [], spent: [] });
+  for (const period of [...known].sort((a, b) => a - b)) noteSettled(joined, period);
+  // Of earlier periods nothing is known: they are not answered again.
+  if (joined.runs.length > 0) joined.runs[0][0] = 0;
   return joined;
 }
 
@@ -48,8 +59,9 @@ function owedOfFormat3({ not_before, attempted, refused, ...stays }) {
 
 // ---- settled periods: a period has one report, ever
 //
-// `settled` is the last one, and `runs` are all of them: consecutive periods as [first, last]. `spent` are runs of later
-// ones, which were settled while the clock was ahead, and whose reports may have been seen.
+// `settled` is the last one, and `runs` are all of them: consecutive periods as [first, last].
+// `spent` are runs of later ones, which were settled while the clock was ahead, and whose reports
+// may have been seen.
 
 const MOST_RUNS = 1000; // a device that reports every other hour makes them in three months: 20 kB
 
@@ -122,11 +134,13 @@ const livedUntil = (day, clock) => ({ seconds: day * DAY, clock, start: null, ra
 
 export const today = ({ lived }) => Math.floor(lived.seconds / DAY);
 
-// `ran`: for how many seconds the machine has run since its last `start`; of a page, since it was loaded.
+// `ran`: for how many seconds the machine has run since its last `start`; of a page, since it was
+// loaded.
 export function live({ lived }, clock, [start, ran]) {
   const sameStart = lived.start === start && lived.ran <= ran;
   if (sameStart && ran - lived.ran < MINUTE) return; // or each call would write
-  // Between two starts the machine was off, nobody knows for how long: a day is what an honest one may always count.
+  // Between two starts the machine was off, nobody knows for how long: a day is what an honest one
+  // may always count.
   const most = sameStart ? ran - lived.ran : ran + DAY;
   const passed = lived.clock === null ? 0 : Math.max(0, clock - lived.clock);
   lived.seconds += Math.min(passed, most);
@@ -136,11 +150,13 @@ export function live({ lived }, clock, [start, ran]) {
 // ---- in a browser: one record, locked between all pages and workers of an origin
 
 export function database(name) {
+  const failed = (error) =>
+    refuse("state", `the browser's database fails: ${error?.name}`, "is storage allowed here?");
   const event = (request, what) =>
     new Promise((resolve, reject) => {
       request[`on${what}`] = () => resolve(request.result);
       request.onerror = request.onabort = () => reject(request.error);
-    }).catch((error) => refuse("state", `the browser's database fails: ${error?.name}`, "is storage allowed here?"));
+    }).catch(failed);
   async function transaction(mode, ask) {
     const opening = indexedDB.open(name, 1);
     opening.onupgradeneeded = () => opening.result.createObjectStore("state");

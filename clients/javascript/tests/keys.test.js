@@ -11,7 +11,8 @@ import { ANYTHING, DAY, deviceAt, inDirectory, memory, START, TERMS } from "./wo
 const NOON = START + DAY / 2;
 const ASKED = { memos: "a", once: "c" };
 
-// Of 30 later reports, how many a copy of the state of day 0 makes with the right token, for any value.
+// Of 30 later reports, how many a copy of the state of day 0 makes with the right token, for any
+// value.
 async function readByACopy(survey, entropyOfThief) {
   const at = { now: NOON };
   const drawn = new Map();
@@ -42,7 +43,7 @@ for (const survey of Object.keys(ASKED))
     assert.equal(await readByACopy(survey, (drawn) => (what) => drawn.get(what)), 30);
   });
 
-test("no key of a period is ever stored, and what was erased is gone, also under another name of the file", () =>
+test("no key of a period is ever stored, and what was erased is gone from every link to the file", () =>
   inDirectory(async (directory) => {
     const at = { now: NOON };
     const drawn = [];
@@ -61,7 +62,8 @@ test("no key of a period is ever stored, and what was erased is gone, also under
       assert.ok(readFileSync(path, "utf8").includes(token)); // owed
       linkSync(path, `${path}-${day}`);
       await device.confirm("once", day);
-      for (const name of [path, `${path}-${day}`]) assert.ok(!readFileSync(name, "utf8").includes(token));
+      for (const name of [path, `${path}-${day}`])
+        assert.ok(!readFileSync(name, "utf8").includes(token));
       assert.ok(readFileSync(`${path}-${day}`).every((byte) => byte === 0));
     }
     assert.equal(drawn.length, 3);
@@ -73,7 +75,7 @@ test("no key of a period is ever stored, and what was erased is gone, also under
     assert.ok(!existsSync(`${path}.new`));
   }));
 
-test("a preview is an example with noise of its own, until the report is settled; its memo is the real one", async () => {
+test("a preview is an example with noise of its own and the real memo, until it is settled", async () => {
   const at = { now: NOON };
   const storage = memory();
   const device = deviceAt(at, { storage });

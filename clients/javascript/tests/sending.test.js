@@ -15,7 +15,7 @@ async function joinedAt(at, more) {
   return device;
 }
 
-test("a report is due between ten seconds after settling began and the middle of the grace, whatever the work", async () => {
+test("a report is due from ten seconds on until the middle of the grace, whatever the work", async () => {
   const found = [];
   const [empty, full] = [new Uint8Array(32), new Uint8Array(32).fill(255)];
   for (const drawn of [empty, full]) {
@@ -52,7 +52,8 @@ test("one call sends at most one report that is due, and says when to call again
     assert.equal(posted.length, before + 1);
     assert.equal(posted[0].period, 0);
     const left = dues(storage);
-    assert.ok(left.length > 0 && left.every((moment) => moment > at.now), "others that were due have new moments");
+    assert.ok(left.length > 0);
+    assert.ok(left.every((moment) => moment > at.now), "others that were due have new moments");
     assert.ok(second.againAt >= Math.min(...left));
     at.now = second.againAt;
     await send();
@@ -139,7 +140,7 @@ test("two processes do not send a report twice", () =>
     assert.equal(posted.filter(({ period }) => period === 0).length, 1);
   }));
 
-test("a misspelt name is warned of once, without what was given, and the report goes out as always", () =>
+test("a misspelt name is warned of once, and the report goes out as always", () =>
   withGateway(() => 201, async (address, posted) => {
     const said = [];
     const { warn } = console;
@@ -149,7 +150,7 @@ test("a misspelt name is warned of once, without what was given, and the report 
       for (let day = 0; day < 2; day++) {
         at.now = NOON + day * DAY;
         const device = deviceAt(at);
-        await device.send(address, "once", { c: 1, more: 2 }); // what other surveys ask is no mistake
+        await device.send(address, "once", { c: 1, more: 2 }); // others ask for `more`: no mistake
         await deviceAt(at).send(address, "once", { "C-secret": 1 });
       }
     } finally {

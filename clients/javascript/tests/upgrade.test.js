@@ -1,4 +1,5 @@
-// A state that release 0.2 has written: three days of six surveys; reports of the second are owed. Devices go on with it.
+// A state that release 0.2 has written: three days of six surveys; reports of the second are owed.
+// Devices go on with it.
 //
 // device-of-0.2-expected.json has what that release said on the third day.
 
@@ -7,7 +8,8 @@ import { linkSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { Device } from "../device.js";
-import { ANYTHING, DAY, deviceAt, inDirectory, memory, OLD_EXPECTED, OLD_STATE, START, withGateway } from "./world.js";
+import { ANYTHING, DAY, deviceAt, inDirectory, memory, START, withGateway } from "./world.js";
+import { OLD_EXPECTED, OLD_STATE } from "./world.js";
 
 const THIRD_DAY = { now: START + 2.5 * DAY };
 const old = JSON.parse(OLD_STATE);
@@ -28,7 +30,7 @@ test("a state of release 0.2 keeps memos, charges and owed reports", async () =>
     }
 });
 
-test("a state of release 0.2 loses the keys of periods at its first use, and every name of the file does", () =>
+test("a state of release 0.2 loses the keys of periods at its first use, in every link to it", () =>
   inDirectory(async (directory) => {
     const path = join(directory, "device");
     writeFileSync(path, OLD_STATE);
@@ -36,14 +38,14 @@ test("a state of release 0.2 loses the keys of periods at its first use, and eve
     const device = new Device(path, { now: () => THIRD_DAY.now, limits: ANYTHING });
     assert.equal(OLD_KEYS.length, 6);
     for (const key of OLD_KEYS) assert.ok(readFileSync(path, "utf8").includes(key));
-    await assert.rejects(device.settle("unknown", {}), { code: "unknown" }); // also if nothing else is done
+    await assert.rejects(device.settle("unknown", {}), { code: "unknown" }); // nothing else is done
     for (const name of [path, `${path}-again`])
       for (const key of OLD_KEYS) assert.ok(!readFileSync(name, "utf8").includes(key));
     const { format, keys, surveys } = JSON.parse(readFileSync(path, "utf8"));
     assert.deepEqual([format, keys], [4, old.keys]);
     for (const [id, { cells, stays, settled }] of Object.entries(surveys)) {
       const before = old.surveys[id];
-      assert.deepEqual({ cells, stays, settled }, { cells: before.cells, stays: before.stays, settled: before.settled });
+      assert.deepEqual([cells, stays, settled], [before.cells, before.stays, before.settled]);
     }
   }));
 
@@ -59,5 +61,6 @@ test("what a device of release 0.2 owes is delivered as it was, and its gaps go 
 test("a clock of release 0.2 that was ahead can be set right", async () => {
   const device = deviceAt({ now: START + 0.5 * DAY }, { storage: memory(OLD_STATE) });
   await device.forgetClock("memos");
-  await assert.rejects(device.settle("memos", { a: 1 }), { code: "reported" }); // it is known that period 0 was attempted
+  // Period 0 was attempted, as that release has noted.
+  await assert.rejects(device.settle("memos", { a: 1 }), { code: "reported" });
 });

@@ -11,7 +11,7 @@ const VALUES = {
   memos: [0, 8, 3, "3", "none", null, undefined, NaN, [], {}].map((a) => ({ a })),
   once: [0, 3, "none", null].map((c) => ({ c })),
   hashed: [0, 19, "none", null].map((d) => ({ d })),
-  sets: [[], ["v0"], ["v5"], ["v1", "v2"], ["v1", "v3", "v5"], ["none", "v4"], null].map((a) => ({ a })),
+  sets: [[], ["v0"], ["v5"], ["v1", "v2"], ["v1", "v3", "v5"], ["v0", "v1", "v2", "v3", "v4"], ["none", "v4"], null].map((a) => ({ a })),
 };
 
 async function cipherCalls(run) {

@@ -1,4 +1,5 @@
-// What devices need in tests: surveys, a gateway on this machine that answers as a test wants, and states in memory.
+// What devices need in tests: surveys, a gateway on this machine that answers as a test wants, and
+// states in memory.
 
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { createServer } from "node:http";
@@ -11,12 +12,14 @@ export const OLD_STATE = read("./device-of-0.2.json");
 export const OLD_EXPECTED = JSON.parse(read("./device-of-0.2-expected.json"));
 export const ANYTHING = JSON.parse(read("../../vectors.json")).any;
 export const DAY = 86_400_000;
-export const START = Date.parse("2026-01-01T00:00:00Z"); // of all these surveys, which have days as periods
+export const START = Date.parse("2026-01-01T00:00:00Z"); // of all these surveys; periods are days
 export const GRACE = 3 * DAY;
 
-// By id: `memos` of 9 numbers `a`, `once` without memos of 4 numbers `c`, `sets` of up to 3 of 6 values `a`, and others.
+// By id: `memos` of 9 numbers `a`, `once` without memos of 4 numbers `c`, `sets` of up to 3 of 6
+// values `a`, and others.
 const { surveys } = JSON.parse(OLD_STATE);
-export const TERMS = Object.fromEntries(Object.entries(surveys).map(([id, { terms }]) => [id, terms]));
+const termsById = Object.entries(surveys).map(([id, { terms }]) => [id, terms]);
+export const TERMS = Object.fromEntries(termsById);
 
 export async function inDirectory(run) {
   const directory = mkdtempSync(join(tmpdir(), "hearsay-"));

@@ -1,7 +1,8 @@
 // Whoever sees when reports arrive pairs the two reports of one device no better than by luck.
 //
-// Thirty devices settle on two days, each at its own time of day. The observer has the times of both days' reports, and
-// knows how devices work. All draws follow from a seed, so the figures are the same in every run.
+// Thirty devices settle on two days, each at its own time of day. The observer has the times of
+// both days' reports, and knows how devices work. All draws follow from a seed, so the figures are
+// the same in every run.
 
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
@@ -14,7 +15,8 @@ const MOST_CALLS = 100;
 const hash = (...what) => createHash("sha256").update(what.join(" ")).digest();
 const drawn = (...what) => hash(...what).readUInt32LE() / 2 ** 32;
 
-// `calls`: when a device calls by itself. Between them it also calls when its last call said so, unless it is `asleep`.
+// `calls`: when a device calls by itself. Between them it also calls when its last call said so,
+// unless it is `asleep`.
 const SCENARIOS = {
   "a gateway that answers nothing until the second day": {
     calls: (own) => [own, own + DAY],
@@ -45,7 +47,8 @@ function arrivals({ calls, asleep, fails }, options) {
       const own = START + 0.5 * drawn("own time", number) * DAY;
       const left = calls(own, number);
       let called = 0;
-      for (let next = left.shift(); arrived[0][number] === undefined || arrived[1][number] === undefined; ) {
+      let next = left.shift();
+      while (arrived[0][number] === undefined || arrived[1][number] === undefined) {
         assert.ok(called++ < MOST_CALLS, `device ${number} calls without end`);
         at.now = Math.max(at.now, next);
         const again = await calledAgain(device, address, options);
@@ -67,16 +70,21 @@ async function calledAgain(device, address, options) {
 
 const ranked = (times) => times.map((time) => times.filter((other) => other < time).length);
 
-// How many devices an observer pairs rightly: by order, by the nearest time, by the nearest time of day.
+// How many devices an observer pairs rightly: by order, by the nearest time, by the nearest time of
+// day.
 const OBSERVERS = {
   order(first, second) {
     const [ranks, others] = [ranked(first), ranked(second)];
     return ranks.filter((rank, i) => rank === others[i]).length;
   },
   time: (first, second) => nearest(first, second, (apart) => Math.abs(apart)),
-  "time of day": (first, second) =>
-    nearest(first, second, (apart) => Math.min(Math.abs(apart) % DAY, DAY - (Math.abs(apart) % DAY))),
+  "time of day": (first, second) => nearest(first, second, withinDay),
 };
+
+function withinDay(apart) {
+  const passed = Math.abs(apart) % DAY;
+  return Math.min(passed, DAY - passed);
+}
 
 function nearest(first, second, distance) {
   const isRight = (time, i) => {
@@ -88,13 +96,14 @@ function nearest(first, second, distance) {
 
 // Other orders of the devices: what an observer pairs in them is luck.
 const ORDERS = Array.from({ length: SHUFFLES }, (_, i) => {
-  const drawnPlaces = Array.from({ length: DEVICES }, (_, place) => [drawn("shuffle", i, place), place]);
-  return drawnPlaces.sort(([a], [b]) => a - b).map(([, place]) => place);
+  const numbered = Array.from({ length: DEVICES }, (_, place) => [drawn("order", i, place), place]);
+  return numbered.sort(([a], [b]) => a - b).map(([, place]) => place);
 });
 
 function chanceOf(observer, first, second) {
   const right = observer(first, second);
-  const asMany = ORDERS.filter((order) => observer(first, order.map((place) => second[place])) >= right);
+  const mixed = ORDERS.map((order) => order.map((place) => second[place]));
+  const asMany = mixed.filter((other) => observer(first, other) >= right);
   return { right, chance: asMany.length / SHUFFLES };
 }
 
@@ -103,7 +112,7 @@ for (const [name, scenario] of Object.entries(SCENARIOS))
     const apart = await arrivals(scenario, { apart: true });
     for (const [how, observer] of Object.entries(OBSERVERS)) {
       const { right, chance } = chanceOf(observer, ...apart);
-      assert.ok(chance > 0.01, `by ${how}: ${right} of ${DEVICES}, which luck pairs with ${chance}`);
+      assert.ok(chance > 0.01, `by ${how}: ${right} of ${DEVICES}; by luck with ${chance}`);
     }
     // A control: devices that send at once are found.
     const together = await arrivals(scenario, { apart: false });
