@@ -10,7 +10,7 @@ from hearsay_device import DeviceError, Limits
 from hearsay_device.clock import born, day_of, live
 from tests.clients.cases import ANY
 from tests.clients.libraries import Clock, Opening, open_device, stored
-from tests.clients.test_device import ANYTHING, REFUSING, Days, gap_of, periods, reasoned, refused
+from tests.clients.test_device import ANYTHING, REFUSING, Days, periods, reasoned, refused
 from tests.clients.test_device import clock as clock  # a fixture
 from tests.clients.test_device import opened as opened  # a fixture
 from tests.helpers.loopback import TAKEN, answering, gateway
@@ -67,7 +67,8 @@ def test_a_clock_that_was_ahead_and_is_set_right_is_forgotten(opened: Opening, c
         device.forget_clock("test")
         assert device.owed("test") == []
         assert device.send(running.address, "test", {"a": 1}).status == "reported"
-    assert periods(running.posted) == [0, 45, 6] and gap_of(running.posted[-1]) == 6
+    assert periods(running.posted) == [0, 45, 6]
+    assert gaps(running.posted)[6] == 6
 
 
 def test_a_period_whose_report_was_attempted_by_a_wrong_clock_is_not_answered_again(
