@@ -2,7 +2,6 @@
 
 import heapq
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from functools import partial
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
@@ -88,23 +87,27 @@ def test_a_call_waits_only_as_long_as_it_may(apart: Callable[..., Any], clock: D
     assert clock.waited == [pytest.approx(due)]
 
 
-def test_one_call_sends_one_report_and_the_others_are_drawn_anew(
+def test_one_call_sends_one_report_and_the_others_that_are_due_are_drawn_anew(
     apart: Callable[..., Any], opened: Opening, clock: Days
 ) -> None:
     """Three reports are overdue when a device is switched on. Sent in a row, they would be linked."""
-    with gateway(answering(200, LONG.terms)) as running:
+    patient = scheme_with(of_size(4, mechanism="grr"), eps=1, grace="10d")
+    with gateway(answering(200, patient.terms)) as running:
+        opened().join(patient.terms, trust_first_use=True)
         for clock.day in range(3):
-            with suppress(DeviceError):
-                opened().join(LONG.terms, trust_first_use=True)
             opened().settle("test", {"a": 1})
-        clock.day = 2 + 11.9 / 24  # period 1 has 12 hours of its grace left, and period 0 none
-        before = apart(running)
-        assert before.dropped == (0,)
-        sent = periods(running.posted)
-        after = apart(running)
-        assert len(periods(running.posted)) <= len(sent) + 1 <= 2
-        if sent:
-            assert after.again_at is None or after.again_at > clock()
+        clock.day = 8
+        for _ in range(3):
+            again_at = apart(running).again_at
+            assert periods(running.posted) == [0]
+            assert again_at > clock()
+        posted = [1]
+        while again_at is not None:
+            clock.day += (again_at - clock()) / DAY + 1e-6
+            again_at = apart(running).again_at
+            posted.append(len(running.posted))
+    assert set(np.diff(posted)) <= {0, 1}, "a call sent more than one"
+    assert {0, 1, 2, 8} <= set(periods(running.posted))
 
 
 def test_a_failed_attempt_is_drawn_anew_until_the_grace_is_over(
