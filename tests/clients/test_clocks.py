@@ -6,6 +6,8 @@ from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from hearsay_device import DeviceError, Limits
 from hearsay_device.clock import born, day_of, live
 from tests.clients.cases import ANY
@@ -71,8 +73,9 @@ def test_a_clock_that_was_ahead_and_is_set_right_is_forgotten(opened: Opening, c
     assert gaps(running.posted)[6] == 6
 
 
+@pytest.mark.parametrize("options", [{}, {"apart": True, "spread": 0}], ids=["at once", "apart"])
 def test_a_period_whose_report_was_attempted_by_a_wrong_clock_is_not_answered_again(
-    opened: Opening, clock: Days
+    opened: Opening, clock: Days, options: dict[str, Any]
 ) -> None:
     taken: list[bytes] = []
 
@@ -83,13 +86,13 @@ def test_a_period_whose_report_was_attempted_by_a_wrong_clock_is_not_answered_ag
     with gateway(answering(200, SEEN.terms), post) as running:
         device = opened()
         wrong = False
-        device.send(running.address, "test", {"a": 1})
+        device.send(running.address, "test", {"a": 1}, **options)
         clock.day, wrong = 8, True
-        device.send(running.address, "test", {"a": 1})
+        device.send(running.address, "test", {"a": 1}, **options)
         clock.day, wrong = 5, False
         device.forget_clock("test")
         for clock.day in range(5, 11):
-            sent = device.send(running.address, "test", {"a": 1})
+            sent = device.send(running.address, "test", {"a": 1}, **options)
             assert sent.status == ("already reported" if clock.day == 8 else "reported")
     assert periods(taken) == [0, 8, 5, 6, 7, 9, 10]
     assert gaps(taken) | {8: 8} == {0: 31, 5: 5, 6: 1, 7: 1, 8: 8, 9: 2, 10: 1}
