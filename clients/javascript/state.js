@@ -142,8 +142,8 @@ export function live({ lived }, clock, [start, ran]) {
   // Between two starts the machine was off, nobody knows for how long: a day is what an honest one
   // may always count.
   const most = sameStart ? ran - lived.ran : ran + DAY;
-  const passed = lived.clock === null ? 0 : Math.max(0, clock - lived.clock);
-  lived.seconds += Math.min(passed, most);
+  if (lived.clock === null) lived.seconds = clock; // the first call: days are numbered as those of UTC
+  else lived.seconds += Math.min(most, Math.max(0, clock - lived.clock));
   Object.assign(lived, { clock, start, ran });
 }
 
