@@ -1195,7 +1195,9 @@ export class Device {
       await this.#joinAt(gateway, survey, { pin, author, trustFirstUse, credential });
       return await this.#report(gateway, survey, values, credential, sending);
     } catch (error) {
-      if (error instanceof DeviceError) error.againAt = await this.#againAt(survey);
+      // A state that cannot be used would only fail again.
+      if (error instanceof DeviceError && error.code !== "state")
+        error.againAt = await this.#againAt(survey);
       throw error;
     }
   }
@@ -1413,8 +1415,7 @@ export class Device {
     await this.#refuseLinked(state, survey);
   }
 
-  // A report of the period of `began`, what it is charged, and the memos behind it. An `example` is
-  // never sent.
+  // Makes and charges a report of the period of `began`. An `example` is never sent.
   async #make(state, survey, values, { began = this.#now(), example = false }) {
     const joined = joinedIn(state, survey);
     const terms = await termsOf(joined);
@@ -1455,8 +1456,7 @@ export class Device {
     return { ...sent, againAt: await this.#againAt(survey), doubt };
   }
 
-  // What the app is told. Without a report this period was settled before, or after the clock went
-  // back a later one.
+  // What the app is told. Without a report it is of the last settled period, or of this one.
   async #outcome(state, survey, report, delivered) {
     const joined = joinedIn(state, survey);
     const { dropped } = joined;
@@ -1482,8 +1482,7 @@ export class Device {
         const what = `${which} is closed there, but not by this machine's clock`;
         refuse("late", what, `look at the clock; ${LATER}`);
       }
-      // By this clock the period has begun. A gateway that lies would mark the devices that believe
-      // it.
+      // By this clock the period has begun. A gateway that lies would mark whoever believes it.
       if (outcome === "too-far-ahead") return { delivered, doubt: "clock" };
       await this.#change(({ surveys }) => erase(surveys[survey], next.period));
       delivered.push(next.period);
@@ -1512,8 +1511,7 @@ export class Device {
     return [first];
   }
 
-  // Note an attempt, before it is made; returns the bytes, or null if there is nothing to send any
-  // more.
+  // Note an attempt, before it is made; returns the bytes, or null if there is nothing to send.
   //
   // The next moment is drawn now: an attempt that fails, or that nobody finishes, needs nothing
   // more. All others that are due get new moments, too. If they were sent one after the other, it
