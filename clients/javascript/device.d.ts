@@ -23,9 +23,9 @@ export const LIMITS: Readonly<Limits>;
 export class DeviceError extends Error {
   code:
     | "address"
-    | "ahead"
     | "certificate"
     | "changed"
+    | "clock"
     | "credential"
     | "early"
     | "gateway"
@@ -46,6 +46,8 @@ export class DeviceError extends Error {
     | "unreachable";
   /** What to do; also at the end of the message. */
   hint: string;
+  /** Of an error of `send`: as in `Sent`. */
+  againAt: number | null;
 }
 
 /** Of a question about places: where the device is, by WGS 84 or in the metres of the survey's grid. */
@@ -54,7 +56,7 @@ export type Position = { latitude: number; longitude: number } | { x: number; y:
 /** A person's value of each attribute, by name. A value that is not listed, or missing, is never an error. Of sets a list. */
 export type Values = Record<string, string | number | boolean | null | undefined | Position | (string | number)[]>;
 
-/** A report as it is sent. */
+/** A report as it is sent, or an example of one. */
 export interface Report {
   period: number;
   report: string;
@@ -62,18 +64,22 @@ export interface Report {
   says: Record<string, string[]>;
   /** The attributes whose value was not one of the survey's. */
   unlisted: string[];
+  /** Whether it was made with a key that is thrown away: the report of this period will have other noise. */
+  example: boolean;
 }
 
 /** What `send` did. */
 export interface Sent {
   period: number;
-  /** `already reported`: this period's report was delivered before. */
-  status: "reported" | "already reported";
+  /** `reported`: delivered in this call; `already reported`: before; `owed`: settled, and sent by a later call. */
+  status: "reported" | "already reported" | "owed";
   unlisted: string[];
   /** Earlier periods whose reports were never delivered, and are of no use any more. */
   dropped: number[];
-  /** The gateway had a report before it was first sent: a copy of the state may be in use, or the gateway is wrong. */
-  copied: boolean;
+  /** When the next owed report is due, in milliseconds since 1970; null if none is owed. Call `send` then. */
+  againAt: number | null;
+  /** `clock`: the gateway says that a period has not begun that has begun by this clock. One of both clocks is wrong. */
+  doubt: "clock" | null;
 }
 
 /** What reports may tell, for the person whose device it is. */
@@ -83,6 +89,8 @@ export interface Explained {
   /** By value of the app: the same from all reports of a year, if it stays as it is. */
   value: Record<string, number>;
   year: { answers: number; charged: number; committed: number; limit: number };
+  /** All answers of this device, ever. */
+  answers: number;
   week: string;
   /** Surveys that ask the same. */
   shared: string[][];
@@ -98,21 +106,27 @@ export interface SendOptions {
   bearer?: string;
   /** Milliseconds for each request. */
   timeout?: number;
+  /** The most seconds between settling and sending, for an app that does not run for long; 0: send in this call. */
+  spread?: number | null;
+  /** For how many seconds this call may sleep until a report is due; for an app with a timer, its step. */
+  wait?: number;
+  /** Whether reports are sent apart, at moments that do not show that one device sends them. Default: not on loopback. */
+  apart?: boolean;
 }
 
 /** Answers surveys for one person within limits, and trusts nobody. */
 export class Device {
   /** `path`: a file in Node.js, the name of a database in a browser. `now`, in milliseconds since 1970, is for tests. */
   constructor(path: string, options?: { limits?: Partial<Limits>; now?: () => number });
-  /** Report this period through a gateway. Call it by the clock, not by the event. */
+  /** Settle the report of this period; then send at most one that is due. Call it by the clock, not by the event. */
   send(gateway: string, survey: string, values: Values, options?: SendOptions): Promise<Sent>;
-  /** What the report of this period says; of one that is not settled also what the memo behind it says. */
+  /** The report of this period; if it is not settled, an example, and what the memo behind it says. */
   preview(survey: string, values: Values): Promise<Report & { memo?: Record<string, string[]> }>;
   /** What all reports may tell. */
   explain(): Promise<Explained>;
-  /** Answer a survey no more: erase its terms, owed reports and period key. */
+  /** Answer a survey no more: erase its terms and owed reports. */
   leave(survey: string): Promise<void>;
-  /** After the clock was far ahead: go back to the last report that was not refused as too early. */
+  /** After the clock was ahead, and is right again: drop the reports of periods that have not begun. */
   forgetClock(survey: string): Promise<void>;
   /** The reports that are settled, not delivered, and still taken; oldest first. */
   owed(survey: string): Promise<Report[]>;

@@ -1,17 +1,14 @@
 // A device that answers hearsay surveys under local differential privacy, and trusts nobody.
 // docs/device-protocol.md says what it does, device.d.ts what an app calls.
 
-// `code` says why, for programs; the message never has a person's value.
-export class DeviceError extends Error {
-  constructor(code, message, hint = "") {
-    super(hint ? `${message} (${hint})` : message);
-    Object.assign(this, { name: "DeviceError", code, hint });
-  }
-}
+import { DeviceError, refuse } from "./errors.js";
+import { gatewayAt, LATER, MAX_TERMS_BYTES } from "./gateway.js";
+import { anotherMoment, firstMoment, sendingOf } from "./moments.js";
+import { database, drop, erase, forgetAfter, handOut, isAnswered } from "./state.js";
+import { live, noteSettled, opened, owedIn, today } from "./state.js";
 
-function refuse(...why) {
-  throw new DeviceError(...why);
-}
+export { DeviceError };
+export { Recorder } from "./recorder.js";
 
 // ---- bytes
 
@@ -64,9 +61,6 @@ async function hmac(key, message) {
 
 const derived = async (key, ...purpose) => (await hmac(key, written(purpose))).subarray(0, 16);
 
-// The key of the next period, from which this one's cannot be computed.
-const nextKey = (key) => hmac(key, utf8("hearsay next"));
-
 // ---- draws: the random bits of an AES key and a tweak
 
 const drawsWith = async (key, tweak = 0) =>
@@ -96,6 +90,10 @@ function drawsOf(key, tweak, lane) {
       return range(count).map((i) => view.getUint16(2 * i, true));
     },
     further: async (place) => (await blocks(2, place, 1)).getBigUint64(0, true),
+    async allFurther(count) {
+      const view = await blocks(2, 0, count);
+      return range(count).map((place) => view.getBigUint64(16 * place, true));
+    },
   };
 }
 
@@ -361,7 +359,10 @@ function buckets({ k, parameter: d, first, second }) {
       }
       return [...held].sort((a, b) => a - b);
     },
-    cell: (value, trait) => (trait.includes(value) ? trait.indexOf(value) : d),
+    cell(value, trait) {
+      const places = new Map(trait.map((each, place) => [each, place])); // a search would take longer for later values
+      return places.get(value) ?? d;
+    },
     toSurvey: (memo, trait, order) => [memo, trait.map(order)],
     finish: (answer, trait) => setBits(k, supports(answer, trait)),
     supports,
@@ -444,7 +445,6 @@ function calendar(start, period, offsets, until) {
 
 // ---- terms: read from whoever answers, and believed in nothing
 
-const MAX_TERMS_BYTES = 8 << 20;
 const MAX_VALUES = 1 << 16;
 const [MOST_VALUES, MOST_HASHES] = [1_000_000, 1 << 23];
 const FRESH_PRIMES = [2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61];
@@ -524,6 +524,7 @@ async function readTerms(given) {
   if (terms.questions.some(({ first }) => first.ends)) await moreLosses();
   for (const question of terms.questions) {
     question.order = orderOf(question);
+    question.ranks = question.order && inverse(question.order);
     question.id = await questionId(question);
   }
   if (termsRead.size >= 16) termsRead.clear();
@@ -890,6 +891,13 @@ function orderOf({ kind, fakes, first, values, items, k }) {
   return byBytes(values[0], values[k - 1]) < 0 ? null : range(k).reverse(); // no value is there twice
 }
 
+// The place in the question's own order of each value of the survey.
+function inverse(order) {
+  const ranks = new Array(order.length);
+  order.forEach((value, rank) => (ranks[value] = rank));
+  return ranks;
+}
+
 function questionId({ kind, parameter, k, fakes, tables: { traits, first }, sources, values, order }) {
   const grids = ({ crs, at, origin, cell, columns, rows }) =>
     [crs, ...[...(at ?? []), ...origin, cell].map(bitsOf), columns, rows].join(" ");
@@ -927,13 +935,14 @@ function lineOf(asked) {
 function respondent(terms, key, old) {
   const { id, fingerprint, questions, hides, sampling, longitudinal, memoCap, oneIn } = terms;
   const orderIn = (question) => (old ? null : question.order);
+  const ranksIn = (question) => (old ? null : question.ranks);
   const idOf = (question) => (old ? `${id} ${question.name}` : question.id);
   const drawn = async (what) => drawsWith(await key(old ? `${id} ${what}` : await sampleId(terms, what), what));
   const asking = (known, of) => {
     const states = largest(of.map(({ states }) => states));
     return { id: known, questions: of, fresh: !longitudinal, cap: min(states, memoCap) };
   };
-  async function draws(asked, question, purpose, tweak) {
+  async function drawsOfQuestion(asked, question, purpose, tweak) {
     const which = asked.questions.length > 1 ? [idOf(question)] : []; // of a tuple: the attribute
     return drawsWith(await key(asked.id, purpose, ...which), tweak);
   }
@@ -957,43 +966,46 @@ function respondent(terms, key, old) {
     for (const { id: known } of await asked()) for (const purpose of ["memo", "unlisted"]) await key(known, purpose);
   }
   async function trait(of, question) {
-    return question.parameter ? question.encoding().trait(await draws(of, question, "trait", 0)) : null;
+    return question.parameter ? question.encoding().trait(await drawsOfQuestion(of, question, "trait", 0)) : null;
   }
   // For all values that are not listed: the survey's `other`, or one drawn for life.
   async function unlisted(of, question, axis) {
-    const { other, places, values } = question.sources[axis];
-    if (other !== null) return places.get(other);
-    const [long] = await (await draws(of, question, "unlisted", axis)).longs(1);
-    const place = below(values.length, long);
+    const source = question.sources[axis];
+    if (source.other !== null) return source.places.get(source.other);
+    const [long] = await (await drawsOfQuestion(of, question, "unlisted", axis)).longs(1);
+    const place = below(source.values.length, long);
     if (question.sources.length === 1) return orderIn(question)?.[place] ?? place;
-    return range(values.length).sort((a, b) => byBytes(values[a], values[b]))[place];
+    return sortedValues(source)[place];
   }
   // Of a set, padded to `several`, the element with the lowest priority; with memos priorities are lifelong.
   async function element(of, question, places, periodKey) {
-    const { items, several, name, order } = question;
-    const mine = places.map((place) => order.indexOf(place)).sort((a, b) => a - b);
+    const { items, several, name, ranks, k } = question;
+    const chosen = new Set(places.map((place) => ranks[place]));
+    const paddings = max(0, several - chosen.size);
+    for (const padding of range(paddings, items)) chosen.add(padding);
     const anew = async () => drawsWith(await derived(periodKey, "draw", id, fingerprint, name));
-    const priorities = await (of.fresh ? anew() : draws(of, question, "draw", 0));
+    const draws = await (of.fresh ? anew() : drawsOfQuestion(of, question, "draw", 0));
     let [lowest, found] = [WORD, 0];
-    for (const each of [...mine, ...range(max(0, several - mine.length), items)]) {
-      const priority = await priorities.further(each);
-      if (priority < lowest) [lowest, found] = [priority, each];
-    }
+    // Those of all elements, whatever the set has: otherwise a large set would take longer.
+    for (const [number, priority] of (await draws.allFurther(k)).entries())
+      if (chosen.has(number) && priority < lowest) [lowest, found] = [priority, number];
     return found;
   }
   async function cell(of, question, places, periodKey) {
     if (question.several > 1) return element(of, question, places[question.name], periodKey);
     let value = 0;
-    for (const [axis, { name, values }] of question.sources.entries())
-      value = value * values.length + (places[name] ?? (await unlisted(of, question, axis)));
-    const place = orderIn(question)?.indexOf(value) ?? value;
+    for (const [axis, { name, values }] of question.sources.entries()) {
+      const otherwise = await unlisted(of, question, axis); // always: or a listed value would take less time
+      value = value * values.length + (places[name] ?? otherwise);
+    }
+    const place = ranksIn(question)?.[value] ?? value;
     return question.encoding().cell(place, await trait(of, question));
   }
   async function answer(of, question, at, periodKey) {
     const [encoding, order] = [question.encoding(), orderIn(question)];
     const mine = !hides || question === questions[await sampled()];
     const noised = async (what) => drawsWith(await derived(periodKey, what, id, fingerprint, question.name), at);
-    const first = of.fresh ? await noised("once") : await draws(of, question, "memo", at);
+    const first = of.fresh ? await noised("once") : await drawsOfQuestion(of, question, "memo", at);
     const made = await encoding.memoise(at, mine, first);
     const [memo, held] = encoding.toSurvey(made, await trait(of, question), (place) => order?.[place] ?? place);
     const sent = await encoding.perturb(memo, await noised("report"));
@@ -1002,6 +1014,12 @@ function respondent(terms, key, old) {
     return { digits: hex(encoding.finish(sent, held)), says: values(sent), memo: values(memo) };
   }
   return { asked, sampled, answersIn, drawKeys, trait, cell, answer };
+}
+
+function sortedValues(source) {
+  const { values } = source;
+  source.sorted ??= range(values.length).sort((a, b) => byBytes(values[a], values[b]));
+  return source.sorted;
 }
 
 // The place of a value in the survey's list; null if it is not listed. Never an error.
@@ -1084,12 +1102,12 @@ function charge(state, survey, asked) {
   const [before, after] = [costWith(0), costWith(1)];
   const line = state.surveys[survey].asked[asked.id];
   line.answers += 1;
-  line.first ??= state.day;
+  line.first ??= today(state);
   const amount = asked.fresh ? constantOf(asked) : after - before;
-  state.charges = [...recent(state), [state.day, survey, asked.id, amount]];
+  state.charges = [...recent(state), [today(state), survey, asked.id, amount]];
 }
 
-const recent = ({ charges, day }, days = YEAR) => charges.filter(([at]) => at > day - days);
+const recent = (state, days = YEAR) => state.charges.filter(([day]) => day > today(state) - days);
 const amountOf = (charges) => sum(charges.map(([, , , amount]) => amount));
 const spentOn = (state, survey, question) =>
   amountOf(recent(state).filter(([, name, id]) => name === survey && (question ?? id) === id));
@@ -1113,7 +1131,7 @@ function toldAbout(state, name) {
   for (const [survey, question, line] of linesIn(state).filter(([, , { reads }]) => reads.includes(name))) {
     const firsts = sharedLines(state, question).flatMap(([, , { first }]) => first ?? []);
     if (line.fresh) total += max(line.reserved, spentOn(state, survey, question));
-    else if (firsts.length ? min(...firsts) > state.day - YEAR : line.reserved) constants.set(question, line.constant);
+    else if (firsts.length ? min(...firsts) > today(state) - YEAR : line.reserved) constants.set(question, line.constant);
   }
   return total + sum([...constants.values()]);
 }
@@ -1127,13 +1145,9 @@ function linkedInWeek(state) {
   return sum(told);
 }
 
-// ---- state: one JSON document; every change is durable before anything is sent
-//
-// It has no list of memos: that would be a list of true values. Cells are stored only where a cap needs them.
+// ---- keys of questions: drawn at their first use, and kept, because memos are derived from them
 
-const FORMAT = 3;
-
-// By an id and a purpose: the AES key. The key of an id is drawn at its first use.
+// By an id and a purpose: the AES key.
 function keyOf(state, entropy) {
   return async (id, ...purpose) => {
     const kept = own(state.kept, [id, ...purpose].join(" "));
@@ -1143,135 +1157,15 @@ function keyOf(state, entropy) {
   };
 }
 
-function opened(text, where, day) {
-  const empty = { format: FORMAT, day, keys: {}, kept: {}, surveys: {}, charges: [] };
-  if (text === null) return empty;
-  let found;
-  try {
-    found = JSON.parse(text);
-  } catch {
-    refuse("state", `${where} cannot be used as the state of a device`, "name another one");
-  }
-  if (found?.format === 1) refuse("state", `${where} is of release 0.1`, "open it once with release 0.2, which moves it");
-  if (found?.format !== FORMAT) refuse("state", `${where} is of another release of hearsay`, "use that release");
-  return found;
-}
-
-// In a browser: one record, locked between all pages and workers of an origin.
-function database(name) {
-  const event = (request, what) =>
-    new Promise((resolve, reject) => {
-      request[`on${what}`] = () => resolve(request.result);
-      request.onerror = request.onabort = () => reject(request.error);
-    }).catch((error) => refuse("state", `the browser's database fails: ${error?.name}`, "is storage allowed here?"));
-  async function transaction(mode, ask) {
-    const opening = indexedDB.open(name, 1);
-    opening.onupgradeneeded = () => opening.result.createObjectStore("state");
-    const base = await event(opening, "success");
-    try {
-      const running = base.transaction("state", mode, { durability: "strict" });
-      const request = ask(running.objectStore("state"));
-      await event(running, "complete");
-      return request.result;
-    } finally {
-      base.close();
-    }
-  }
-  return {
-    locked: (run) => navigator.locks.request(`hearsay-device ${name}`, run),
-    read: async () => (await transaction("readonly", (store) => store.get("state")))?.text ?? null,
-    write: (text) => transaction("readwrite", (store) => store.put({ text }, "state")),
-  };
-}
-
-// ---- gateway: HTTP to anybody, bounded in time and size, no redirects, nothing in the clear
-
-const MAX_ANSWER_BYTES = 64 << 10;
-const LATER = "the same report will be sent again";
-
-function gatewayAt(address, timeout, bearer) {
-  let url = { protocol: "" };
-  try {
-    url = new URL(address);
-  } catch {} // refused below
-  if (!/^https?:$/.test(url.protocol) || url.username || url.password)
-    refuse("address", `${address} is no address of a gateway`, "write it like https://collect.example");
-  const at = (url.origin + url.pathname).replace(/\/+$/, "");
-  const loopback = /^(localhost|127(\.\d+){3}|\[::1\])$/.test(url.hostname);
-  if (url.protocol === "http:" && !loopback)
-    refuse("address", `${at} would carry answers in the clear`, "write https; http is for this machine");
-  if (bearer !== undefined && !/^[\x21-\x7e]+$/.test(bearer))
-    refuse("settings", "the bearer has characters that no credential has", "give it as it was handed out");
-  const credential = bearer === undefined ? {} : { authorization: `Bearer ${bearer}` };
-
-  function refused(status, what) {
-    if (status === 401 || status === 403)
-      refuse("credential", `${at}: credential refused (status ${status})`, "give the `bearer` of this device");
-    refuse("gateway", `${at}: ${what} (${status ? `status ${status}` : "a redirect"})`, LATER);
-  }
-
-  async function request(path, init, most) {
-    const signal = AbortSignal.timeout(timeout);
-    const headers = { ...init.headers, ...credential };
-    const rules = { redirect: "manual", credentials: "omit", referrerPolicy: "no-referrer", cache: "no-store" };
-    let answer;
-    try {
-      answer = await fetch(at + path, { ...rules, ...init, headers, signal });
-      const body = await bounded(answer.body?.getReader(), most);
-      return { status: answer.status, body, signature: answer.headers.get("hearsay-signature") };
-    } catch (error) {
-      if (error instanceof DeviceError) throw error;
-      if (signal.aborted) refuse("timeout", `${at} took longer than ${timeout / 1000} s`, LATER);
-      if (error.cause) (await import("./node.js")).refuseFor(error.cause, at, LATER, refuse);
-      if (answer) refuse("gateway", `${at} did not answer properly`, LATER);
-      const hint = `is it running, is its certificate trusted, does it allow this origin? ${LATER}`;
-      return refuse("unreachable", `${at} cannot be reached from this page, and a browser does not say why`, hint);
-    }
-  }
-
-  async function bounded(reader, most) {
-    const parts = [];
-    for (let [size, part] = [0, await reader?.read()]; part && !part.done; part = await reader.read()) {
-      parts.push(part.value);
-      size += part.value.length;
-      if (size > most) {
-        reader.cancel().catch(() => {});
-        refuse("gateway", `${at} sent more than ${most} bytes`, LATER);
-      }
-    }
-    return concat(parts);
-  }
-
-  return {
-    address: at,
-    loopback,
-    async terms(survey) {
-      const { status, ...found } = await request(`/v1/surveys/${encodeURIComponent(survey)}`, {}, MAX_TERMS_BYTES);
-      if (status === 404) refuse("gateway", `${at} has no survey ${survey}`, "look at its id, and at the address");
-      return status === 200 ? found : refused(status, "the terms were not given");
-    },
-    async post(report) {
-      const init = { method: "POST", body: report, headers: { "content-type": "application/vnd.hearsay.report+json" } };
-      const { status, body } = await request("/v1/reports", init, MAX_ANSWER_BYTES);
-      if ([200, 201, 202].includes(status)) return "counted";
-      const found = /"reason"\s*:\s*"([a-z-]{1,40})"/.exec(new TextDecoder().decode(body));
-      const reason = found && status >= 400 && status < 500 ? found[1] : "";
-      if (["repeat", "late", "too-far-ahead"].includes(reason)) return reason;
-      return refused(status, `the report was not taken${reason && `: ${reason}`}`);
-    },
-  };
-}
-
 // ---- device
 //
-// Settle first: make and store the report of a period. Then send these bytes, or none. No value decides when it sends.
+// Settle first: make and store the report of a period. Then send these bytes, or none. No value
+// decides when it sends.
 
-const LONGEST_DELAY = 2; // seconds between settling and sending, so that how long settling took does not show
 const [HARMLESS_BITS, SPARE_BITS] = [1, 10];
-const notPinned = (id) => refuse("pin", `survey ${id}: its terms are not those that were pinned`, SKIP);
+const notPinned = (id) =>
+  refuse("pin", `survey ${id}: its terms are not those that were pinned`, SKIP);
 const termsOf = (joined) => readTerms(joined.terms);
-const owedIn = (joined, period) => joined.owed.find((each) => each.period === period);
-const reportOf = ({ period, report, says, unlisted }) => ({ period, report, says, unlisted });
 
 export class Device {
   #path;
@@ -1279,40 +1173,33 @@ export class Device {
   #limits;
   #now;
   #wait;
+  #uptime;
   #entropy;
 
-  // `now`, `wait`, `entropy` and `storage` are for tests.
-  constructor(path, { limits = {}, now = Date.now, wait, entropy, storage } = {}) {
+  // `now`, `wait`, `uptime`, `entropy` and `storage` are for tests.
+  constructor(path, { limits = {}, now = Date.now, wait, uptime, entropy, storage } = {}) {
     [this.#path, this.#storage, this.#limits] = [String(path), storage, checkedLimits(limits)];
     this.#now = () => now() / 1000;
-    this.#wait = wait ?? ((seconds) => new Promise((resolve) => setTimeout(resolve, 1000 * seconds)));
+    this.#wait = wait ?? slept;
+    this.#uptime = uptime;
     this.#entropy = entropy ?? (() => webCrypto.getRandomValues(new Uint8Array(32)));
   }
 
-  async send(url, survey, values, { pin, author, bearer, timeout = 20_000, trustFirstUse = false } = {}) {
+  async send(url, survey, values, options = {}) {
+    const { pin, author, bearer, timeout = 20_000, trustFirstUse = false } = options;
+    const { spread = null, wait = 0, apart } = options;
     const gateway = gatewayAt(url, timeout, bearer);
+    const sending = sendingOf({ spread, wait, apart }, gateway.loopback, refuse);
     const credential = bearer !== undefined;
-    const { terms, fingerprint } = await this.#change(({ surveys }) => own(surveys, survey) ?? {});
-    if (terms && (pin ?? fingerprint) !== fingerprint) notPinned(survey);
-    if (!terms) {
-      const { body, signature } = await gateway.terms(survey);
-      if ((await readTerms(body)).id !== survey) refuse("terms", `${gateway.address} answered with another survey`, SKIP);
-      trustFirstUse ||= gateway.loopback;
-      await this.join(body, { pin, author, signature, trustFirstUse, credential });
-    }
-    const dropped = await this.#dropLate(survey);
-    let [failed, report] = [null, null];
     try {
-      report = await this.#change((state) => this.#settle(state, survey, values, credential));
+      await this.#joinAt(gateway, survey, { pin, author, trustFirstUse, credential });
+      return await this.#report(gateway, survey, values, credential, sending);
     } catch (error) {
-      if (!(error instanceof DeviceError)) throw error;
-      failed = error; // what is owed is sent all the same
+      // A state that cannot be used would only fail again.
+      if (error instanceof DeviceError && error.code !== "state")
+        error.againAt = await this.#againAt(survey);
+      throw error;
     }
-    const { delivered, late, copied } = await this.#sendOwed(gateway, survey);
-    if (failed && failed.code !== "reported") throw failed;
-    const period = report?.period ?? (await this.#change(({ surveys }) => surveys[survey].settled));
-    const status = delivered.includes(period) ? "reported" : "already reported";
-    return { period, status, unlisted: report?.unlisted ?? [], dropped: [...dropped, ...late], copied };
   }
 
   async join(given, { pin, author, signature, trustFirstUse = false, credential = null } = {}) {
@@ -1330,43 +1217,50 @@ export class Device {
   }
 
   async preview(survey, values) {
-    return this.#change((state) => this.#settle(structuredClone(state), survey, values, null));
+    return this.#change(async (state) => {
+      const settled = owedIn(joinedIn(state, survey), await this.#period(state, survey));
+      if (settled) return reportOf(handOut(settled));
+      const copy = structuredClone(state);
+      const { report, memo } = await this.#make(copy, survey, values, { example: true });
+      return { ...reportOf(report), example: true, memo };
+    });
   }
 
   async settle(survey, values) {
     await this.#dropLate(survey);
-    return reportOf(await this.#change((state) => this.#settle(state, survey, values, null)));
+    return this.#change(async (state) => {
+      const report = await this.#settle(state, survey, values);
+      return reportOf(handOut(report));
+    });
   }
 
   async owed(survey) {
     await this.#dropLate(survey);
-    return this.#change((state) => joinedIn(state, survey).owed.map(reportOf));
+    return this.#change((state) => joinedIn(state, survey).owed.map(handOut).map(reportOf));
   }
 
   async confirm(survey, period) {
-    await this.#change((state) => forget(joinedIn(state, survey), period, true));
+    await this.#change((state) => erase(joinedIn(state, survey), period));
   }
 
   async leave(survey) {
     await this.#change((state) => {
-      const joined = Object.assign(joinedIn(state, survey), { terms: null, key: null, owed: [] });
+      const joined = Object.assign(joinedIn(state, survey), { terms: null, owed: [] });
       for (const line of Object.values(joined.asked)) line.reserved = 0;
     });
   }
 
   async forgetClock(survey) {
     await this.#change(async (state) => {
-      const joined = joinedIn(state, survey);
-      const sent = joined.owed.filter(({ attempted, refused }) => attempted && !refused).map(({ period }) => period);
-      const last = max(joined.attempted ?? -1, ...sent);
-      joined.owed = joined.owed.filter(({ period }) => period <= last);
-      Object.assign(joined, { settled: last < 0 ? null : last, ...(await this.#periodKey(survey, last + 1)) });
+      const begun = await this.#period(state, survey);
+      if (forgetAfter(joinedIn(state, survey), begun)) return;
+      const hint = "set the clock first, or the gateway is wrong";
+      refuse("clock", `survey ${survey}: by this clock these periods have begun: ${hint}`);
     });
   }
 
   async explain() {
     return this.#change(async (state) => {
-      this.#passDays(state);
       const { surveys } = state;
       const [names, report, shared] = [Object.keys(surveys).sort(), {}, {}];
       for (const name of names.filter((each) => surveys[each].terms))
@@ -1379,6 +1273,7 @@ export class Device {
         report,
         value: Object.fromEntries(told),
         year: { answers: charges.length, charged: amountOf(charges), committed: all, limit: this.#limits.year },
+        answers: sum(linesIn(state).map(([, , line]) => line.answers)),
         week: "whoever knows which reports are yours can see that and when your answer changed",
         shared: Object.values(shared).filter((each) => each.length > 1),
       };
@@ -1394,27 +1289,64 @@ export class Device {
     return Object.fromEntries(unlisted.filter(([, values]) => values.length > 0));
   }
 
+  // ---- the state
+
+  // `run` changes the state. If it refuses, only the days are kept that have passed.
   async #change(run) {
-    this.#storage ??=
-      typeof indexedDB === "undefined" ? (await import("./node.js")).file(this.#path, refuse) : database(this.#path);
+    await this.#open();
     return this.#storage.locked(async () => {
       const text = await this.#storage.read();
-      const state = opened(text, this.#path, this.#day);
-      const result = await run(state);
-      const changed = JSON.stringify(state);
-      if (changed !== text) await this.#storage.write(changed);
-      return result;
+      const state = opened(text, this.#path);
+      live(state, this.#now(), this.#uptime());
+      let changed = JSON.stringify(state);
+      try {
+        const result = await run(state);
+        changed = JSON.stringify(state);
+        return result;
+      } finally {
+        if (changed !== text) await this.#storage.write(changed);
+      }
     });
+  }
+
+  async #open() {
+    if (typeof indexedDB !== "undefined") {
+      this.#storage ??= database(this.#path);
+      this.#uptime ??= pageUptime;
+    } else {
+      const node = await import("./node.js");
+      this.#storage ??= node.file(this.#path, refuse);
+      this.#uptime ??= node.uptime;
+    }
+  }
+
+  // The present period of a survey, by this clock.
+  async #period({ surveys }, survey, now = this.#now()) {
+    const { calendar: periods } = await termsOf(joinedIn({ surveys }, survey));
+    return periods.of(floor(now));
+  }
+
+  // ---- joining
+
+  async #joinAt(gateway, survey, { pin, author, trustFirstUse, credential }) {
+    const { terms, fingerprint } = await this.#change(({ surveys }) => own(surveys, survey) ?? {});
+    if (terms && (pin ?? fingerprint) !== fingerprint) notPinned(survey);
+    if (terms) return;
+    const { body, signature } = await gateway.terms(survey);
+    if ((await readTerms(body)).id !== survey) refuse("terms", `${gateway.address} answered with another survey`, SKIP);
+    const trusted = trustFirstUse || gateway.loopback;
+    await this.join(body, { pin, author, signature, trustFirstUse: trusted, credential });
   }
 
   async #join(state, terms, pinned, credential) {
     const { id, fingerprint, text } = terms;
-    const empty = { settled: null, attempted: null, listed: false, cells: {}, stays: {}, asked: {}, fingerprint };
+    const answers = { cells: {}, stays: {}, asked: {} };
+    const settled = { settled: null, runs: [], spent: [], dropped: [] };
+    const empty = { ...settled, ...answers, listed: false, fingerprint };
     const before = own(state.surveys, id) ?? empty;
     if (before.fingerprint !== fingerprint) refuse("changed", `the terms of survey ${id} have changed`, SKIP);
     if (before.terms) return;
-    const key = await this.#periodKey(id, max(0, this.#period(terms), (before.settled ?? -1) + 1));
-    const joined = (state.surveys[id] = { ...before, owed: [], terms: text, credential, ...key });
+    const joined = (state.surveys[id] = { ...before, owed: [], terms: text, credential });
     const answering = await this.#respondent(state, joined);
     await answering.drawKeys();
     const asked = await answering.asked();
@@ -1423,110 +1355,14 @@ export class Device {
       joined.asked[each.id].reserved = pinned ? reservedFor(terms, each) : 0;
     }
     await this.#refuseLinked(state, id);
-    this.#passDays(state);
     // What comes next must fit: one answer, and with a credential those of a week.
     const trial = structuredClone(state);
     for (const each of asked) {
       charge(trial, id, each);
       for (let more = credential ? answersWithin(WEEK, terms) : 1; more > 1; more--)
-        trial.charges.push([trial.day, id, each.id, 0]);
+        trial.charges.push([today(trial), id, each.id, 0]);
     }
     checkCharges(this.#limits, id, trial);
-  }
-
-  async #settle(state, survey, values, credential) {
-    const joined = joinedIn(state, survey);
-    const terms = await termsOf(joined);
-    const { fingerprint, calendar: { flags, last }, horizon, units } = terms;
-    if ((credential && !joined.credential) || (credential !== null && joined.credential === null)) {
-      joined.credential = credential;
-      await this.#refuseLinked(state, survey);
-    }
-    const [period, settled] = [this.#period(terms), joined.settled];
-    if (period < 0) refuse("early", `survey ${survey} has not begun`, "wait");
-    if (period > last) refuse("over", `survey ${survey} is over`, "leave it");
-    const made = owedIn(joined, period);
-    if (made) return reportOf(made);
-    if (settled !== null && period <= settled)
-      refuse("reported", `survey ${survey}: period ${period} is reported`, "wait for the next one");
-    checkTerms(this.#limits, terms);
-    const answering = await this.#respondent(state, joined);
-    const asked = (await answering.answersIn(period)) ? await answering.asked() : [];
-    this.#passDays(state);
-    for (const each of asked) charge(state, survey, each);
-    checkCharges(this.#limits, survey, state);
-    const [places, unlisted] = placesOf(terms, values, joined.stays);
-    let key = unhex(joined.key);
-    for (let at = joined.key_period; at < period; at++) key = await nextKey(key);
-    const [answers, says, memo] = [{}, {}, {}];
-    for (const of of asked) {
-      for (const question of of.questions) {
-        const { name, states } = question;
-        let cell = await answering.cell(of, question, places, key);
-        if (!of.fresh && of.cap < states) cell = held(joined.cells, name, of.cap, cell);
-        const answer = await answering.answer(of, question, cell, key);
-        [answers[name], says[name]] = [answer.digits, answer.says];
-        if (!of.fresh) memo[name] = answer.memo;
-      }
-    }
-    const [first, second] = await (await drawsWith(await derived(key, "token", survey, fingerprint))).longs(2);
-    const gap = settled === null ? horizon : min(horizon, period - settled);
-    const report = JSON.stringify({
-      survey,
-      fingerprint,
-      period: digits(period, 8),
-      token: digits(first || second | 1n, 16), // not zero, and the same for every attempt
-      ...(units ? { flags: digits(flags(period, settled, units), 2) } : { gap: digits(gap, 4) }),
-      answers,
-    });
-    const drawn = parseInt(hex(await this.#entropy(`delay ${survey} ${period}`)).slice(0, 12), 16) / 2 ** 48;
-    const not_before = this.#now() + LONGEST_DELAY * drawn;
-    joined.owed.push({ period, report, says, unlisted, not_before, attempted: false, refused: false });
-    Object.assign(joined, { settled: period, key: hex(await nextKey(key)), key_period: period + 1 });
-    return { period, report, says, unlisted, memo };
-  }
-
-  async #sendOwed(gateway, survey) {
-    const [delivered, late] = [[], []];
-    let copied = false;
-    const waiting = await this.#change(async (state) => {
-      const joined = joinedIn(state, survey);
-      const begun = this.#period(await termsOf(joined)); // of a period that has not begun, the clock was ahead
-      return joined.owed.filter((each) => each.period <= begun);
-    });
-    for (const { period, not_before } of waiting) {
-      await this.#wait(min(LONGEST_DELAY, max(0, not_before - this.#now())));
-      late.push(...(await this.#dropLate(survey)));
-      const owed = await this.#change(({ surveys }) => {
-        const found = owedIn(surveys[survey], period);
-        return found && { again: found.attempted, ...Object.assign(found, { attempted: true, refused: false }) };
-      });
-      if (!owed) continue; // late by now, or another process has delivered it
-      const outcome = await gateway.post(owed.report);
-      await this.#change(({ surveys }) => {
-        if (outcome === "counted" || outcome === "repeat") forget(surveys[survey], period, true);
-        else if (outcome === "too-far-ahead") Object.assign(owedIn(surveys[survey], period) ?? {}, { refused: true });
-      });
-      const which = `${gateway.address}: period ${period} of survey ${survey}`;
-      if (outcome === "too-far-ahead")
-        refuse("ahead", `${which} has not begun there`, "if the clock was wrong here, set it and call forgetClock");
-      if (outcome === "late")
-        refuse("late", `${which} is closed there, but not by this machine's clock`, `look at the clock; ${LATER}`);
-      copied ||= outcome === "repeat" && !owed.again;
-      delivered.push(period);
-    }
-    return { delivered, late, copied };
-  }
-
-  // A report is never sent after its period's end and the survey's grace; returns what was dropped.
-  #dropLate(survey) {
-    return this.#change(async (state) => {
-      const joined = joinedIn(state, survey);
-      const { calendar: { begin }, grace } = await termsOf(joined);
-      const late = joined.owed.map(({ period }) => period).filter((period) => this.#now() >= begin(period + 1) + grace);
-      for (const period of late) forget(joined, period, false);
-      return late;
-    });
   }
 
   // Surveys that share a question can be linked like two periods of one.
@@ -1554,21 +1390,181 @@ export class Device {
     return respondent(await termsOf(joined), keyOf(state, this.#entropy), joined.listed);
   }
 
-  async #periodKey(survey, period) {
-    return { key: hex(await this.#entropy(`period ${survey} ${period}`)), key_period: period };
+  // ---- settling
+
+  // The report of this period: made once, whatever values come later.
+  async #settle(state, survey, values, { credential = null, spread = null } = {}) {
+    const began = this.#now(); // before all work: how long it takes must not show in what follows
+    const joined = joinedIn(state, survey);
+    await this.#useCredential(state, survey, credential);
+    const before = owedIn(joined, await this.#period(state, survey, began));
+    if (before) return before;
+    const { report } = await this.#make(state, survey, values, { began });
+    report.due = await this.#firstDue(survey, joined, report, began, spread);
+    joined.owed.push(report);
+    noteSettled(joined, report.period);
+    return report;
   }
 
-  #period(terms) {
-    return terms.calendar.of(floor(this.#now()));
+  async #useCredential(state, survey, credential) {
+    const joined = state.surveys[survey];
+    const isFirst = credential && !joined.credential;
+    const isSaid = credential !== null && joined.credential === null;
+    if (!isFirst && !isSaid) return;
+    joined.credential = credential;
+    await this.#refuseLinked(state, survey);
   }
 
-  get #day() {
-    return floor(this.#now() / DAY);
+  // Makes and charges a report of the period of `began`. An `example` is never sent.
+  async #make(state, survey, values, { began = this.#now(), example = false }) {
+    const joined = joinedIn(state, survey);
+    const terms = await termsOf(joined);
+    const period = await this.#period(state, survey, began);
+    requireOpen(joined, survey, terms, period);
+    checkTerms(this.#limits, terms);
+    const answering = await this.#respondent(state, joined);
+    const asked = (await answering.answersIn(period)) ? await answering.asked() : [];
+    for (const each of asked) charge(state, survey, each);
+    checkCharges(this.#limits, survey, state);
+    // The key of this report alone. It is never stored: whoever copies the state later has no part
+    // of its noise.
+    const key = await this.#entropy(`${example ? "example" : "period"} ${survey} ${period}`);
+    warnOfMissing(terms, values);
+    const said = await answersTo(answering, asked, terms, values, joined, key);
+    const { answers, says, memo, unlisted } = said;
+    const report = await reportText(terms, joined, period, answers, key);
+    return { report: { period, report, says, unlisted, attempts: 0 }, memo };
   }
 
-  // A device's days never go back.
-  #passDays(state) {
-    state.day = max(state.day, this.#day);
+  // ---- sending
+
+  // Settle this period; then send what is due.
+  async #report(gateway, survey, values, credential, sending) {
+    await this.#dropLate(survey);
+    const spread = sending.apart ? sending.spread : 0;
+    let [failed, report] = [null, null];
+    try {
+      const options = { credential, spread };
+      report = await this.#change((state) => this.#settle(state, survey, values, options));
+    } catch (error) {
+      if (!(error instanceof DeviceError)) throw error;
+      failed = error; // what is owed is sent all the same
+    }
+    const { delivered, doubt } = await this.#sendOwed(gateway, survey, sending);
+    if (failed && failed.code !== "reported") throw failed;
+    const sent = await this.#change((state) => this.#outcome(state, survey, report, delivered));
+    return { ...sent, againAt: await this.#againAt(survey), doubt };
+  }
+
+  // What the app is told. Without a report it is of the last settled period, or of this one.
+  async #outcome(state, survey, report, delivered) {
+    const joined = joinedIn(state, survey);
+    const { dropped } = joined;
+    joined.dropped = [];
+    const latest = max(joined.settled, await this.#period(state, survey));
+    const period = report?.period ?? latest;
+    let status = owedIn(joined, period) ? "owed" : "already reported";
+    if (delivered.includes(period)) status = "reported";
+    return { period, status, unlisted: report?.unlisted ?? [], dropped };
+  }
+
+  // At most one report, whose moment has come; or, not apart, all of them, oldest first.
+  async #sendOwed(gateway, survey, { apart, spread, wait }) {
+    const delivered = [];
+    const waiting = apart ? await this.#nextOwed(survey, wait) : await this.#begun(survey);
+    for (const next of waiting) {
+      await this.#dropLate(survey);
+      const report = await this.#attempt(survey, next, apart, spread);
+      if (report === null) continue; // late by now, or another process sends it
+      const outcome = await gateway.post(report);
+      if (outcome === "late") {
+        const which = `${gateway.address}: period ${next.period} of survey ${survey}`;
+        const what = `${which} is closed there, but not by this machine's clock`;
+        refuse("late", what, `look at the clock; ${LATER}`);
+      }
+      // By this clock the period has begun. A gateway that lies would mark whoever believes it.
+      if (outcome === "too-far-ahead") return { delivered, doubt: "clock" };
+      await this.#change(({ surveys }) => erase(surveys[survey], next.period));
+      delivered.push(next.period);
+    }
+    return { delivered, doubt: null };
+  }
+
+  // What is owed of periods that have begun: others are of a time when the clock was ahead.
+  async #begun(survey) {
+    return this.#change(async (state) => {
+      const present = await this.#period(state, survey);
+      return joinedIn(state, survey).owed.filter(({ period }) => period <= present);
+    });
+  }
+
+  // The oldest report that is due; otherwise the one that is due first, if that is within `wait`
+  // seconds. It waits for it.
+  async #nextOwed(survey, wait) {
+    const now = this.#now();
+    const waiting = await this.#begun(survey);
+    const due = waiting.find((each) => each.due <= now);
+    if (due) return [due];
+    const [first] = waiting.sort((a, b) => a.due - b.due);
+    if (!first || first.due > now + wait) return [];
+    await this.#wait(first.due - now);
+    return [first];
+  }
+
+  // Note an attempt, before it is made; returns the bytes, or null if there is nothing to send.
+  //
+  // The next moment is drawn now: an attempt that fails, or that nobody finishes, needs nothing
+  // more. All others that are due get new moments, too. If they were sent one after the other, it
+  // would show that one device has sent them.
+  async #attempt(survey, { period, due }, apart, spread) {
+    return this.#change(async ({ surveys }) => {
+      const found = owedIn(surveys[survey], period);
+      if (!found || (apart && found.due !== due)) return null;
+      found.attempts += 1;
+      const now = this.#now();
+      const passed = surveys[survey].owed.filter((each) => each === found || each.due <= now);
+      for (const each of passed)
+        each.due = await this.#dueAnew(survey, surveys[survey], each, now, spread);
+      return found.report;
+    });
+  }
+
+  async #firstDue(survey, joined, owed, began, spread) {
+    const { calendar: periods, grace } = await termsOf(joined);
+    const drawn = await this.#drawnFor(survey, owed);
+    return firstMoment(began, periods.begin(owed.period + 1), grace, drawn, spread);
+  }
+
+  async #dueAnew(survey, joined, owed, now, spread) {
+    const { calendar: periods, grace } = await termsOf(joined);
+    const drawn = await this.#drawnFor(survey, owed);
+    return anotherMoment(now, periods.begin(owed.period + 1), grace, drawn, spread);
+  }
+
+  // From 0 to 1.
+  async #drawnFor(survey, { period, attempts }) {
+    const bytes = await this.#entropy(`due ${survey} ${period} ${attempts}`);
+    return parseInt(hex(bytes).slice(0, 12), 16) / 2 ** 48;
+  }
+
+  // When the next owed report is due, in milliseconds; null: none is owed.
+  async #againAt(survey) {
+    const joined = await this.#change(({ surveys }) => own(surveys, survey));
+    if (!joined?.terms) return null;
+    const moments = (await this.#begun(survey)).map(({ due }) => due);
+    return moments.length ? ceil(1000 * min(...moments)) : null;
+  }
+
+  // A report is never sent after its period's end and the survey's grace. The app is told by
+  // `send`.
+  #dropLate(survey) {
+    return this.#change(async (state) => {
+      const joined = joinedIn(state, survey);
+      const { calendar: { begin }, grace } = await termsOf(joined);
+      const now = this.#now();
+      const late = joined.owed.filter(({ period }) => now >= begin(period + 1) + grace);
+      for (const { period } of late) drop(joined, period);
+    });
   }
 }
 
@@ -1578,11 +1574,75 @@ function joinedIn({ surveys }, survey) {
   return joined;
 }
 
-// A report was delivered, or is of no use any more.
-function forget(joined, period, sent) {
-  const owed = owedIn(joined, period);
-  if (owed && (sent || (owed.attempted && !owed.refused))) joined.attempted = max(period, joined.attempted ?? -1);
-  joined.owed = joined.owed.filter((each) => each !== owed);
+// Whether its report may still be made.
+function requireOpen(joined, survey, { calendar: { last } }, period) {
+  if (period < 0) refuse("early", `survey ${survey} has not begun`, "wait");
+  if (period > last) refuse("over", `survey ${survey} is over`, "leave it");
+  if (isAnswered(joined, period))
+    refuse("reported", `survey ${survey}: period ${period} is reported`, "wait for the next one");
+}
+
+// What an app is shown of a report that is settled.
+function reportOf({ period, report, says, unlisted }) {
+  return { period, report, says, unlisted, example: false };
+}
+
+const slept = (seconds) => new Promise((resolve) => setTimeout(resolve, 1000 * seconds));
+
+// In a browser, where nothing says how long the machine has run: which page this is, and for how
+// many seconds it has.
+let page;
+function pageUptime() {
+  page ??= hex(webCrypto.getRandomValues(new Uint8Array(8)));
+  return [page, performance.now() / 1000];
+}
+
+async function answersTo(answering, asked, terms, values, joined, key) {
+  const [places, unlisted] = placesOf(terms, values, joined.stays);
+  const [answers, says, memo] = [{}, {}, {}];
+  for (const of of asked) {
+    for (const question of of.questions) {
+      const { name, states } = question;
+      let cell = await answering.cell(of, question, places, key);
+      if (!of.fresh && of.cap < states) cell = held(joined.cells, name, of.cap, cell);
+      const answer = await answering.answer(of, question, cell, key);
+      answers[name] = answer.digits;
+      says[name] = answer.says;
+      if (!of.fresh) memo[name] = answer.memo;
+    }
+  }
+  return { answers, says, memo, unlisted };
+}
+
+async function reportText(terms, { settled }, period, answers, key) {
+  const { id: survey, fingerprint, calendar: { flags }, horizon, units } = terms;
+  const draws = await drawsWith(await derived(key, "token", survey, fingerprint));
+  const [first, second] = await draws.longs(2);
+  const gap = settled === null ? horizon : min(horizon, period - settled);
+  return JSON.stringify({
+    survey,
+    fingerprint,
+    period: digits(period, 8),
+    token: digits(first || second | 1n, 16), // not zero
+    ...(units ? { flags: digits(flags(period, settled, units), 2) } : { gap: digits(gap, 4) }),
+    answers,
+  });
+}
+
+const warned = new Set(); // surveys
+
+// A name that is misspelt is the programmer's fault: the report is made all the same, or a device
+// would be marked.
+function warnOfMissing({ id, attributes }, values) {
+  if (!isRecord(values) || warned.has(id)) return;
+  const asked = attributes.map(({ name }) => name);
+  const missing = asked.filter((name) => !has(values, name));
+  const others = Object.keys(values).some((name) => !asked.includes(name));
+  if (missing.length === 0 || !others) return;
+  warned.add(id);
+  // What was given instead is not printed: it may be a value.
+  const asksFor = missing.join(", ");
+  console.warn(`hearsay: survey ${id} asks for ${asksFor}, not given by the app. Misspelt?`);
 }
 
 // A missing position is the last one.
@@ -1613,50 +1673,5 @@ function held(cells, name, cap, cell) {
   return cell;
 }
 
-// ---- recorder
-
-const RULES = ["first", "last", "most frequent", "longest", "every", "count"];
-
-// Many events of a period become the one value of its report.
-export class Recorder {
-  #rule;
-  #buckets;
-  #weights;
-  #events;
-
-  constructor(rule, { buckets: least = {}, state = { weights: [], events: 0 } } = {}) {
-    const sizes = Object.values(least);
-    const refused = (what, hint) => refuse("settings", `a recorder: ${what}`, hint);
-    if (!RULES.includes(rule)) refused(`no rule is called ${rule}`, `write one of ${RULES.join(", ")}`);
-    if ((rule === "count") !== sizes.length > 0) refused("buckets belong to the rule count", "give both, or none");
-    if (rule === "count" && !sizes.includes(0)) refused("no bucket begins with 0 events", "name the one for no event");
-    [this.#rule, this.#buckets] = [rule, Object.entries(least).sort(([, a], [, b]) => b - a)];
-    [this.#weights, this.#events] = [new Map(state.weights), state.events];
-  }
-
-  get state() {
-    return { weights: [...this.#weights], events: this.#events };
-  }
-
-  add(value = "", seconds = 0) {
-    this.#events += 1;
-    if (this.#rule === "count" || (this.#rule === "first" && this.#weights.size)) return;
-    if (this.#rule === "last") this.#weights.clear();
-    const name = String(value);
-    this.#weights.set(name, (this.#weights.get(name) ?? 0) + (this.#rule === "longest" ? seconds : 1));
-  }
-
-  get value() {
-    if (this.#rule === "count") return this.#buckets.find(([, least]) => least <= this.#events)[0];
-    if (this.#rule === "every") return [...this.#weights.keys()];
-    const most = max(...this.#weights.values());
-    return [...this.#weights.keys()].find((name) => this.#weights.get(name) === most) ?? null;
-  }
-
-  clear() {
-    [this.#weights, this.#events] = [new Map(), 0];
-  }
-}
-
 // For tests.
-export const internals = { calendar, nextKey, readTerms, sampleId, tupleId, written };
+export const internals = { calendar, readTerms, sampleId, tupleId, written };

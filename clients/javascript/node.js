@@ -1,6 +1,8 @@
-// What only Node.js has: the state in a file for its owner alone, replaced as a whole; and why a request failed.
+// What only Node.js has: the state in a file for its owner alone, replaced as a whole; how long the machine has run; and
+// why a request failed.
 
 import * as fs from "node:fs";
+import * as os from "node:os";
 import { randomUUID } from "node:crypto";
 import { dirname, join } from "node:path";
 
@@ -63,7 +65,7 @@ export function file(where, refuse) {
       return fs.readFileSync(path, "utf8");
     },
 
-    // What was there before is overwritten: it has a key that must be gone. Flash memory may keep old pages.
+    // What was there before is overwritten: it has reports that must be gone. Flash memory may keep old pages.
     write(text) {
       const draft = `${path}.new`;
       fs.rmSync(draft, { force: true });
@@ -131,6 +133,16 @@ function syncDirectory(path) {
   const directory = fs.openSync(path, "r");
   fs.fsyncSync(directory);
   fs.closeSync(directory);
+}
+
+const BOOT_ID = "/proc/sys/kernel/random/boot_id"; // Linux
+
+// Which start of the machine this is, and for how many seconds it has run since. Where a start has no name, one that is
+// less long ago is another.
+export function uptime() {
+  const named = fs.existsSync(BOOT_ID);
+  const start = named ? fs.readFileSync(BOOT_ID, "utf8").trim() : "";
+  return [start, os.uptime()];
 }
 
 const UNTRUSTED = /CERT|SELF_SIGNED|UNABLE_TO_(GET|VERIFY|DECRYPT)|HOSTNAME_MISMATCH|INVALID_CA|INVALID_PURPOSE/;

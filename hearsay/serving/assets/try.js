@@ -3,6 +3,8 @@
 import { Device, DeviceError, LIMITS } from "/try/device.js";
 
 const POLL_MS = 1000;
+const EXAMPLE = "An example: the memo with noise that is thrown away. The report gets new noise when you send it. It says:";
+const SETTLED = "The memo with the noise of this report. These bytes are sent, and no others. They say:";
 const find = (id) => document.getElementById(id);
 const RAISED = { report: 1e6, value: 1e6, year: 1e9, week: 1e9, ratio: 1, shortest: 60, horizon: 65535 };
 
@@ -85,12 +87,12 @@ function choice(name, listed) {
 async function preview() {
   const mine = (shown += 1);
   try {
-    const { report, says, memo } = await device.preview(terms.id, values());
+    const { report, says, memo, example } = await device.preview(terms.id, values());
     if (mine !== shown) return;
     describe(find("memo"), memo ?? {}, "Nothing: this survey draws new noise for every report.");
-    describe(find("says"), says, "Only that this device is there.");
-    find("report").textContent = report;
-    find("outcome").textContent = memo ? "" : "This report is made already, and not yet confirmed.";
+    showReport(report, says);
+    find("about").textContent = example ? EXAMPLE : SETTLED;
+    find("outcome").textContent = example ? "" : "This report is made already, and not yet confirmed.";
     find("send").disabled = false;
     trouble();
   } catch (error) {
@@ -101,10 +103,20 @@ async function preview() {
   }
 }
 
+function showReport(report, says) {
+  describe(find("says"), says, "Only that this device is there.");
+  find("report").textContent = report;
+}
+
+// Make the report, show it, and send it at once: people who try a survey want to see it arrive.
 async function send() {
   find("send").disabled = true;
   try {
-    await device.send(location.origin, terms.id, values(), { bearer: find("token").value || undefined });
+    const { report, says } = await device.settle(terms.id, values());
+    showReport(report, says);
+    find("about").textContent = SETTLED;
+    const bearer = find("token").value || undefined;
+    await device.send(location.origin, terms.id, values(), { bearer, apart: false });
     find("outcome").textContent = "Your report is on its way into the estimate.";
     trouble();
     await explain();
