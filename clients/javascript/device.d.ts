@@ -91,6 +91,8 @@ export interface Explained {
   year: { answers: number; charged: number; committed: number; limit: number };
   /** All answers of this device, ever. */
   answers: number;
+  /** By attribute that is a place: how far apart the two positions are whose chances are given. */
+  metres: Record<string, number>;
   week: string;
   /** Surveys that ask the same. */
   shared: string[][];

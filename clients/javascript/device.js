@@ -1263,8 +1263,12 @@ export class Device {
     return this.#change(async (state) => {
       const { surveys } = state;
       const [names, report, shared] = [Object.keys(surveys).sort(), {}, {}];
-      for (const name of names.filter((each) => surveys[each].terms))
-        report[name] = chance(reportLoss(await termsOf(surveys[name])));
+      const placed = [];
+      for (const name of names.filter((each) => surveys[each].terms)) {
+        const terms = await termsOf(surveys[name]);
+        report[name] = chance(reportLoss(terms));
+        placed.push(...terms.questions.filter(({ kind }) => kind === "plane").map((question) => question.name));
+      }
       for (const [name, id] of linesIn(state)) shared[id] = [...(shared[id] ?? []), name].sort();
       const told = readBy(Object.values(surveys)).map((name) => [name, chance(toldAbout(state, name))]);
       const charges = recent(state);
@@ -1274,6 +1278,7 @@ export class Device {
         value: Object.fromEntries(told),
         year: { answers: charges.length, charged: amountOf(charges), committed: all, limit: this.#limits.year },
         answers: sum(linesIn(state).map(([, , line]) => line.answers)),
+        metres: Object.fromEntries(placed.sort().map((name) => [name, NEAR])),
         week: "whoever knows which reports are yours can see that and when your answer changed",
         shared: Object.values(shared).filter((each) => each.length > 1),
       };
@@ -1629,6 +1634,12 @@ async function reportText(terms, { settled }, period, answers, key) {
   });
 }
 
+// The elements of a set: of any iterable but a text, whose letters are no values.
+function elementsOf(given) {
+  const isSet = typeof given === "object" && given !== null && Symbol.iterator in given;
+  return isSet ? [...given] : [given];
+}
+
 const warned = new Set(); // surveys
 
 // A name that is misspelt is the programmer's fault: the report is made all the same, or a device
@@ -1653,7 +1664,7 @@ function placesOf({ attributes }, values, stays) {
     const last = own(stays, name) ?? null;
     const given = isRecord(values) ? own(values, name) : undefined;
     if (several > 1) {
-      const found = [given].flat().map((each) => placeOf(attribute, each, null));
+      const found = elementsOf(given).map((each) => placeOf(attribute, each, null));
       if (found.includes(null)) unlisted.push(name);
       places[name] = [...new Set(found.map((each) => each ?? attribute.places.get(other)))].filter(Number.isInteger);
       continue;

@@ -28,6 +28,7 @@ from protocols.scheme import Scheme
 from protocols.survey import NOTHING
 from tests.clients.cases import cases, table_cases
 from tests.helpers.enumeration import exact
+from tests.helpers.surveys import scheme_with, sets_of
 
 KEYS = [bytes([number]) * 16 for number in range(12)]
 CASES = table_cases()
@@ -151,3 +152,13 @@ def _bits(flip: Flip) -> float:
     within = max(a / b for a, b in zip(one, other, strict=True))
     ups = [a / b for a, b in zip(one, none, strict=True)]
     return log(max(within, max(ups) / min(ups)))
+
+
+def test_a_set_is_any_iterable_but_a_text() -> None:
+    attribute = read_terms(scheme_with(sets_of(6, 3), eps=1).terms).attributes[0]
+    listed = attribute.set_of(["v1", "v3"])
+    assert listed == ({1, 3}, True)
+    for same in (("v1", "v3"), {"v1", "v3"}, iter(["v3", "v1"]), {"v1": 1, "v3": 2}.keys()):
+        assert attribute.set_of(same) == listed
+    assert attribute.set_of("v1") == ({1}, True), "a text is a value, and not its letters"
+    assert attribute.set_of({"latitude": 1.0}) == (set(), False)

@@ -274,6 +274,7 @@ def test_a_device_near_a_border_keeps_its_cell_also_if_it_does_not_know_where_it
             sent.append(json.loads(report.report)["answers"]["place"])
             assert report.unlisted == (() if position in near else ("place",))
         assert len(set(sent)) == 1
+        assert device.explain()["metres"] == {"place": 500.0}, "chances are for two positions so far apart"
 
 
 def test_limits_count_what_two_positions_500_metres_apart_reveal(tmp_path: Path) -> None:

@@ -39,7 +39,7 @@ async function done(device, terms, { do: what, survey, pinned, credential, value
     const { report, unlisted } = await device.settle(survey, values);
     return { report, ...(unlisted.length ? { unlisted } : {}) };
   } else if (what === "explain") {
-    const { week, answers, ...explained } = await device.explain();
+    const { week, answers, metres, ...explained } = await device.explain();
     return { explained: rounded(explained) };
   } else await device[DO[what]](survey);
   return {};

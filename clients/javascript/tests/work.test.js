@@ -42,3 +42,16 @@ for (const [survey, all] of Object.entries(VALUES))
     assert.equal(counts.size, 1, [...counts].join());
     assert.ok([...counts][0] > 1);
   });
+
+test("a set is any iterable but a text", async () => {
+  const reportOf = async (a) => {
+    const entropy = (what) => createHash("sha256").update(what).digest();
+    const device = deviceAt({ now: START + DAY / 2 }, { entropy });
+    await device.join(TERMS.sets, { trustFirstUse: true });
+    return Buffer.from((await device.settle("sets", { a })).report).toString();
+  };
+  const listed = await reportOf(["v1", "v3"]);
+  assert.equal(await reportOf(new Set(["v1", "v3"])), listed);
+  assert.equal(await reportOf(new Map([["v1", true], ["v3", true]]).keys()), listed);
+  assert.equal(await reportOf("v1"), await reportOf(["v1"]));
+});

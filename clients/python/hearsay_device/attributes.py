@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 from math import atan, atan2, atanh, cos, cosh, floor, hypot, isfinite, nan, radians, sin, sinh, sqrt
 from numbers import Real
@@ -48,8 +48,12 @@ class Attribute:
         return sorted(self.values, key=str.encode)
 
     def set_of(self, given: Any) -> tuple[set[int], bool]:
-        """The places of a list of values, and whether all are listed: others are `other`, or left out."""
-        found = {self.place(each, None) for each in (given if isinstance(given, (list, tuple, set)) else [given])}
+        """The places of some values, and whether all are listed: others are `other`, or left out.
+
+        Any iterable but a text, whose letters are no values, or a mapping.
+        """
+        is_set = isinstance(given, Iterable) and not isinstance(given, (str, bytes, Mapping))
+        found = {self.place(each, None) for each in (given if is_set else [given])}
         others = {self.places.get(self.other)} if None in found else set()
         return {place for place in found | others if place is not None}, None not in found
 

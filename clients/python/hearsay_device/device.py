@@ -187,7 +187,8 @@ class Device:
         `report` and `value`: how often the right one of two equally likely answers is guessed, from
         one report of a survey, and from all reports of a year about a value that stays as it is.
         `year`: how many answers were given, what they were charged, and what surveys have reserved;
-        a year is 365 days that the device has lived. `answers`: how many were ever given. `shared`:
+        a year is 365 days that the device has lived. `answers`: how many were ever given. `metres`:
+        how far apart the two positions are that are compared, by attribute that is a place. `shared`:
         surveys that ask the same.
         """
         with self._change() as change:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import namedtuple
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from itertools import product
 from math import comb, exp, expm1, inf, isfinite, log, log1p, log2
@@ -263,9 +263,16 @@ class Ledger:
             "value": {name: chance(self.about(name)) for name in self.read_by(*self.surveys)},
             "year": {"answers": len(charges), "charged": sum(charges), "committed": committed, "limit": limit},
             "answers": sum(line["answers"] for _, _, line in self._lines()),
+            "metres": dict.fromkeys(self._placed(terms.values()), NEAR),
             "week": "whoever knows which reports are yours can see that and when your answer changed",
             "shared": [each for each in asking.values() if len(each) > 1],
         }
+
+    @staticmethod
+    def _placed(texts: Iterable[str]) -> list[str]:
+        """The attributes that are asked as places: their chances are for two positions so many metres apart."""
+        questions = [question for text in texts for question in read_terms(text.encode()).questions]
+        return sorted({question.name for question in questions if question.kind == "plane"})
 
     def read_by(self, *surveys: str) -> list[str]:
         """The names of the app's values that surveys ask for."""
