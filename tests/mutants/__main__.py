@@ -8,6 +8,8 @@ A survivor needs a test. If it cannot be told from the original, it gets a line 
 """
 
 import argparse
+import os
+import subprocess
 import sys
 import tempfile
 from collections import Counter
@@ -15,15 +17,17 @@ from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
 
+from tests.mutants.loop import OPTIONS, Job
 from tests.mutants.mutating import Mutant, mutants_of
 from tests.mutants.results import Results, known_equivalent
-from tests.mutants.trying import TimedTests, time_tests, try_mutant
 from tests.mutations.running import copy_checkout
 from tests.mutations.table import ROOT
 
 ROOMS = ("stream_app/counting", "stream_app/merging", "stream_app/log", "stream_app/finals", "views")
 COMPILED = "stream_app/counting/tables"
 """Compiled loops: what calls them would find them in numba's cache, unchanged."""
+TESTS = ("tests/stream_app", "tests/views", "tests/test_structure.py", "-m", "not long and not integration")
+"""What mirrors the rooms; the last file has the examples in docstrings. No broker is needed to notice a wrong count."""
 RESULTS = ROOT / ".mutants" / "results.tsv"
 
 
@@ -32,6 +36,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1, help="which mutants come first")
     parser.add_argument("--count", type=int, default=100, help="how many mutants in all, with those that are done")
     parser.add_argument("--only", default="", metavar="WORD", help="only mutants whose file or lines have this word")
+    parser.add_argument("--slowest", type=float, default=3, help="leave out tests that take more CPU seconds")
     parser.add_argument("--again", action="store_true", help="try survivors again, that have a test now")
     parser.add_argument("--results", type=Path, default=RESULTS, help="the file with a line for each mutant")
     given = parser.parse_args()
@@ -40,9 +45,9 @@ def main() -> int:
     kinds = {"survived"} if given.again else set[str]()
     waiting = [mutant for mutant in chosen if results.outcome(mutant) in (None, *kinds)]
     print(f"{len(chosen)} mutants, {len(waiting)} to try", flush=True)
-    if waiting and not try_all(waiting, results):
+    if waiting and not try_all(Job(waiting, given.results.resolve(), given.slowest)):
         return 1
-    return summarize(chosen, results)
+    return summarize(chosen, Results(given.results))
 
 
 def choose(seed: int, count: int, only: str = "") -> list[Mutant]:
@@ -68,25 +73,21 @@ def _first_usable(mutants: list[Mutant], count: int) -> Iterator[Mutant]:
             yield mutant
 
 
-def try_all(mutants: list[Mutant], results: Results) -> bool:
-    """Try the mutants one after another; False if the tests fail without any."""
+def try_all(job: Job) -> bool:
+    """Try the mutants one after another, in a copy of the checkout; False if the tests fail without any."""
     with tempfile.TemporaryDirectory(prefix="hearsay-mutants-") as name:
-        unchanged, copy = Path(name) / "unchanged", Path(name) / "mutant"
-        copy_checkout(ROOT, unchanged)
-        tests, ran = time_tests(unchanged)
-        print(f"{len(tests.seconds)} tests without a mutant: {ran.outcome}, {tests.whole:.0f} s", flush=True)
-        if ran.outcome != "survived":
-            print(ran.printed)
-            return False
-        for number, mutant in enumerate(mutants, 1):
-            _try(mutant, tests, unchanged, copy, results, f"{number} of {len(mutants)}")
-    return True
-
-
-def _try(mutant: Mutant, tests: TimedTests, unchanged: Path, copy: Path, results: Results, number: str) -> None:
-    verdict = try_mutant(mutant, tests, unchanged, copy)
-    results.add(mutant, verdict)
-    print(f"{number}: {verdict.outcome}, {verdict.seconds:.0f} s, {mutant.file}:{mutant.line} {verdict.by}", flush=True)
+        copy, file = Path(name) / "checkout", Path(name) / "job.json"
+        copy_checkout(ROOT, copy)
+        job.write(file)
+        command = [sys.executable, "-m", "pytest", *OPTIONS, "-p", "tests.mutants.loop", "--mutants", str(file)]
+        environment = {
+            **os.environ,
+            "PYTHONPATH": f"{copy}:{copy}/clients/python",
+            "PYTHONHASHSEED": "0",
+            "PYTHONDONTWRITEBYTECODE": "1",  # or the code of a mutant would be found again
+        }
+        ran = subprocess.run([*command, *TESTS], cwd=copy, env=environment, check=False)
+        return ran.returncode == 0
 
 
 def summarize(chosen: list[Mutant], results: Results) -> int:

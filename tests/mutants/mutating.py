@@ -47,6 +47,11 @@ class Mutant:
     before: str
     after: str
     text: str  # of the whole file
+    in_function: bool  # and not what a module or a class does when it is imported
+
+    @property
+    def module(self) -> str:
+        return self.file.removesuffix(".py").replace("/", ".")
 
     @property
     def name(self) -> str:
@@ -66,16 +71,18 @@ def mutants_of(file: str, text: str) -> Iterator[Mutant]:
     place = _Places(text)
     tree = ast.parse(text)
     declaring = list(_declaring(tree, place))
+    bodies = list(_bodies(tree, place))
     known: set[str] = set()
     for (begin, end), replacement in sorted([*_of_tokens(text, place), *_of_nodes(tree, place)]):
-        if any(first <= begin and end <= last for first, last in declaring):
+        if _is_inside((begin, end), declaring):
             continue
         changed = text[:begin] + replacement + text[end:]
         line_begin = text.rfind("\n", 0, begin) + 1
         line_end = text.find("\n", end)
         before = " ".join(text[line_begin:line_end].split())
         after = " ".join((text[line_begin:begin] + replacement + text[end:line_end]).split())
-        mutant = Mutant(file, text.count("\n", 0, begin) + 1, before, after, changed)
+        line = text.count("\n", 0, begin) + 1
+        mutant = Mutant(file, line, before, after, changed, _is_inside((begin, end), bodies))
         if mutant.name not in known:
             known.add(mutant.name)
             yield mutant
@@ -135,3 +142,13 @@ def _declaring(tree: ast.Module, place: _Places) -> Iterator[Span]:
             yield from (place.span(decorator) for decorator in node.decorator_list)
         elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
             yield place.span(node)
+
+
+def _bodies(tree: ast.Module, place: _Places) -> Iterator[Span]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef):
+            yield place.span(node.body[0])[0], place.span(node.body[-1])[1]
+
+
+def _is_inside(span: Span, others: list[Span]) -> bool:
+    return any(first <= span[0] and span[1] <= last for first, last in others)

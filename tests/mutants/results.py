@@ -1,12 +1,21 @@
 """What became of mutants, and survivors that cannot be told from the original: tables with a tab between columns."""
 
 import csv
+from dataclasses import dataclass
 from pathlib import Path
 
 from tests.mutants.mutating import Mutant
-from tests.mutants.trying import Verdict
 
 KNOWN = Path(__file__).with_name("known.tsv")
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What became of a mutant: killed by which test, or survived, or not done in time."""
+
+    outcome: str
+    seconds: float
+    by: str = ""
 
 
 class Results:
