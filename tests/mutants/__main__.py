@@ -15,6 +15,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Iterator
 from hashlib import sha256
+from math import inf
 from pathlib import Path
 
 from tests.mutants.loop import OPTIONS, Job
@@ -36,8 +37,8 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1, help="which mutants come first")
     parser.add_argument("--count", type=int, default=100, help="how many mutants in all, with those that are done")
     parser.add_argument("--only", default="", metavar="WORD", help="only mutants whose file or lines have this word")
-    parser.add_argument("--slowest", type=float, default=3, help="leave out tests that take more CPU seconds")
-    parser.add_argument("--again", action="store_true", help="try survivors again, that have a test now")
+    parser.add_argument("--slowest", type=float, default=0.5, help="leave out tests that take more CPU seconds")
+    parser.add_argument("--again", action="store_true", help="try survivors again, with all tests, in new processes")
     parser.add_argument("--results", type=Path, default=RESULTS, help="the file with a line for each mutant")
     given = parser.parse_args()
     chosen = choose(given.seed, given.count, given.only)
@@ -45,7 +46,10 @@ def main() -> int:
     kinds = {"survived"} if given.again else set[str]()
     waiting = [mutant for mutant in chosen if results.outcome(mutant) in (None, *kinds)]
     print(f"{len(chosen)} mutants, {len(waiting)} to try", flush=True)
-    if waiting and not try_all(Job(waiting, given.results.resolve(), given.slowest)):
+    times = given.results.with_name(f"times-{state_of_checkout()}.json").resolve()
+    slowest = inf if given.again else given.slowest
+    job = Job(waiting, str(given.results.resolve()), str(times), slowest, anew=given.again)
+    if waiting and not try_all(job):
         return 1
     return summarize(chosen, Results(given.results))
 
@@ -73,11 +77,21 @@ def _first_usable(mutants: list[Mutant], count: int) -> Iterator[Mutant]:
             yield mutant
 
 
+def state_of_checkout() -> str:
+    """A name for what the tests depend on: the tests of a state need to pass without a mutant only once."""
+    command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "*.py", "*.toml", "*.txt"]
+    names = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout.split("\0")
+    files = [ROOT / name for name in sorted(set(names)) if name and not name.startswith("tests/mutants/")]
+    contents = [f"{file} {sha256(file.read_bytes()).hexdigest()}" for file in files if file.is_file()]
+    return sha256("".join(contents).encode()).hexdigest()[:12]
+
+
 def try_all(job: Job) -> bool:
     """Try the mutants one after another, in a copy of the checkout; False if the tests fail without any."""
     with tempfile.TemporaryDirectory(prefix="hearsay-mutants-") as name:
         copy, file = Path(name) / "checkout", Path(name) / "job.json"
         copy_checkout(ROOT, copy)
+        Path(job.results).parent.mkdir(exist_ok=True)
         job.write(file)
         command = [sys.executable, "-m", "pytest", *OPTIONS, "-p", "tests.mutants.loop", "--mutants", str(file)]
         environment = {

@@ -1,8 +1,8 @@
 """A plugin of pytest: it collects the tests once, and then runs them in a fork of the process for each mutant.
 
 Most of a test run is imports. So a mutant's functions get their new code in the memory of the fork, and the changed
-file is in the copy of the checkout, for processes that tests start. A mutant that survives like this, or that is not in
-a function, is tried in a new process: something may have been computed from the unchanged function before.
+file is in the copy of the checkout, for processes that tests start. A mutant that is not in a function is tried in a
+new process. So are survivors, if that is wanted: something may have been computed from the unchanged function before.
 """
 
 import gc
@@ -37,20 +37,24 @@ BROKEN = 99  # the exit code of a fork in which no test could be run
 
 @dataclass
 class Job:
-    """What to try, and where the outcome goes. Tests that take longer than `slowest` CPU seconds are left out."""
+    """What to try, and the files of outcomes and of the times that tests take.
+
+    Tests that take longer than `slowest` CPU seconds are left out. With `anew`, each mutant has a process of its own.
+    """
 
     mutants: list[Mutant]
-    results: Path
+    results: str
+    times: str
     slowest: float
+    anew: bool
 
     def write(self, file: Path) -> None:
-        mutants = [asdict(mutant) for mutant in self.mutants]
-        file.write_text(json.dumps({"mutants": mutants, "results": str(self.results), "slowest": self.slowest}))
+        file.write_text(json.dumps(asdict(self)))
 
     @staticmethod
     def read(file: Path) -> "Job":
         held = json.loads(file.read_text())
-        return Job([Mutant(**mutant) for mutant in held["mutants"]], Path(held["results"]), held["slowest"])
+        return Job(**{**held, "mutants": [Mutant(**mutant) for mutant in held["mutants"]]})
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -61,8 +65,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_runtestloop(session: pytest.Session) -> bool:
     """Instead of running the tests once: run them for each mutant."""
     job = Job.read(session.config.getoption("--mutants"))
-    results = Results(job.results)
-    timed = _time(session)
+    results = Results(Path(job.results))
+    timed = _time(session, Path(job.times))
     quick = [item for item in session.items if timed[item.nodeid] <= job.slowest]
     whole = sum(timed[item.nodeid] for item in quick)
     print(
@@ -71,25 +75,26 @@ def pytest_runtestloop(session: pytest.Session) -> bool:
     )
     for number, mutant in enumerate(job.mutants, 1):
         session.items = list(_likely_first(quick, timed, mutant.module))
-        verdict = _try(session, mutant, int(2 * whole) + CPU_SECONDS_MORE)
+        verdict = _try(session, mutant, job.anew, int(2 * whole) + CPU_SECONDS_MORE)
         results.add(mutant, verdict)
         about = f"{verdict.outcome} in {verdict.seconds:.0f} s: {mutant.file}:{mutant.line} {verdict.by}"
         print(f"{number} of {len(job.mutants)} {about}", flush=True)
     return True
 
 
-def _time(session: pytest.Session) -> dict[str, float]:
-    """The CPU seconds of each test, without a mutant. All of them must pass."""
-    printed, times = Path("unchanged.txt"), Path("times.json")
+def _time(session: pytest.Session, times: Path) -> dict[str, float]:
+    """The CPU seconds of each test, without a mutant. All of them must pass, once for each state of the checkout."""
+    printed = Path("unchanged.txt")
 
     def run() -> int:
         timer = _Timer()
         session.config.pluginmanager.register(timer)
         code = _run_items(session)
-        times.write_text(json.dumps(timer.seconds))
+        if code == 0:
+            times.write_text(json.dumps(timer.seconds))
         return code
 
-    outcome = _forked(run, printed, cpu_seconds=3600)
+    outcome = "survived" if times.exists() else _forked(run, printed, cpu_seconds=3600)
     if outcome != "survived":
         pytest.exit(f"without a mutant, the tests are {outcome}\n{printed.read_text()[-5000:]}", returncode=1)
     timed: dict[str, float] = json.loads(times.read_text())
@@ -119,17 +124,16 @@ def _likely_first(items: list[pytest.Item], timed: dict[str, float], module: str
         yield from files[file]
 
 
-def _try(session: pytest.Session, mutant: Mutant, cpu_seconds: int) -> Verdict:
+def _try(session: pytest.Session, mutant: Mutant, anew: bool, cpu_seconds: int) -> Verdict:
     began = time.monotonic()
     file, printed = Path(mutant.file), Path("mutant.txt")
     original = file.read_text()
     tests = [item.nodeid for item in session.items]
     try:
         file.write_text(mutant.text)
-        outcome = "survived"
-        if mutant.in_function:
+        if mutant.in_function and not anew:
             outcome = _forked(lambda: _run_changed(session, mutant), printed, cpu_seconds)
-        if outcome == "survived":
+        else:
             outcome = _forked(lambda: _run_anew(tests), printed, cpu_seconds)
     finally:
         file.write_text(original)
