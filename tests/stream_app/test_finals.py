@@ -1,0 +1,38 @@
+"""What a final says beside its counts: nothing that no reader needs, and nothing that is not so."""
+
+import pytest
+
+from protocols.randomness import Keyring
+from protocols.scheme import Scheme
+from protocols.wire import decode_frame
+from stream_app.counting import PeriodCounts
+from stream_app.finals import Final, NotCounted, published_sums, release, sums_through
+from tests.stream_app.worlds import CALENDAR, SCHEME, Reports, Row, by_calendar, scheme, wire
+
+
+def counts_of(scheme: Scheme, reports: Reports) -> PeriodCounts:
+    counts = PeriodCounts(scheme)
+    _, value = wire(reports, scheme)
+    frame = decode_frame(value, {scheme.survey.id: scheme}.get)
+    counts.count(frame)
+    return counts
+
+
+def test_sums_of_units_have_no_numbers_that_only_the_rule_of_the_minimum_needs() -> None:
+    """They say how many reports came in each period, and the most of one: with a minimum, nobody may know it."""
+    sums = {}
+    for number, reports in enumerate(by_calendar([Reports(0, (Row(1), Row(2))), Reports(1, (Row(2),))])):
+        counts = counts_of(CALENDAR, reports).snapshot()
+        sums = sums_through(CALENDAR, number, counts, counts, NotCounted(), sums)
+    assert {unit: found.visits for unit, found in sums.items()}["ever"] == {"colour": 3, "page": 3}
+    assert {unit: found.most for unit, found in sums.items()}["ever"] == {"colour": 2, "page": 2}
+    for found in published_sums(sums, CALENDAR, 1).values():
+        assert (found.visits, found.most) == ({}, {})
+
+
+@pytest.mark.parametrize(("extra", "ranges"), [("", False), ("minimum: 5,", True), ("presence_epsilon: 1,", False)])
+def test_a_final_says_whether_its_rows_are_ranges_of_gaps(extra: str, ranges: bool) -> None:
+    own = scheme(extra) if extra else SCHEME
+    counts = counts_of(own, Reports(0, tuple(Row(token) for token in range(1, 9)))).snapshot()
+    released = release(counts, own, 0, None, Keyring(bytes(16))) if own.presence else counts
+    assert Final.decode(Final.of(own, 0, released, NotCounted()).encode()).ranges is ranges
