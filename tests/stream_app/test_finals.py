@@ -7,6 +7,8 @@ from protocols.scheme import Scheme
 from protocols.wire import decode_frame
 from stream_app.counting import PeriodCounts
 from stream_app.finals import Final, NotCounted, published_sums, release, sums_through
+from stream_app.finals.sizes import counter_bytes
+from tests.helpers.surveys import of_size, scheme_with
 from tests.stream_app.worlds import CALENDAR, SCHEME, Reports, Row, by_calendar, scheme, wire
 
 
@@ -36,3 +38,9 @@ def test_a_final_says_whether_its_rows_are_ranges_of_gaps(extra: str, ranges: bo
     counts = counts_of(own, Reports(0, tuple(Row(token) for token in range(1, 9)))).snapshot()
     released = release(counts, own, 0, None, Keyring(bytes(16))) if own.presence else counts
     assert Final.decode(Final.of(own, 0, released, NotCounted()).encode()).ranges is ranges
+
+
+def test_reports_that_only_show_a_presence_have_a_gap_and_a_number_in_each_record() -> None:
+    """Two bytes for the gap and eight for the number, beside those of answers."""
+    some_answer, all_answer = (scheme_with(of_size(10), eps=1, horizon=7, one_in=one_in) for one_in in (3, 1))
+    assert counter_bytes(some_answer.survey) - counter_bytes(all_answer.survey) == 7 * (2 + 8)
