@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from tests.views.test_nowcasts import SHARES, TURNS, final, make, scheme_of
@@ -37,3 +38,21 @@ def test_a_period_without_nowcasts_has_no_rows() -> None:
     assert NOWCASTS.tables is not None
     parts = NOWCASTS.tables(result, scheme.survey)["nowcasts"]
     assert sum(part.rows for part in parts) == 0
+
+
+def test_reports_get_the_nowcasts_of_each_attribute_and_its_groups_by_period() -> None:
+    scheme = scheme_of(TURNS)
+    finals = [final(scheme, period, SHARES) for period in range(3)]
+    result = make(scheme, finals)
+    shares = result.shares
+    assert shares.keys() == {(2, "plan", "values"), (2, "plan", "groups")}
+    for table in result.tables:
+        own = shares[2, "plan", table.kind]
+        for shown, published in (
+            (own.value, table.nowcast),
+            (own.error, table.error),
+            (own.low, table.low),
+            (own.high, table.high),
+        ):
+            np.testing.assert_array_equal(shown, published)
+    assert make(scheme, [*finals, final(scheme, 3, SHARES, devices=300)]).shares == {}, "nothing is published"
