@@ -1,11 +1,13 @@
 """Mutants differ from the original in one place, runs can be resumed, and reasons are of lines that are there."""
 
 import ast
+import importlib
 from pathlib import Path
 
 import pytest
 
-from tests.mutants.__main__ import ROOMS, choose
+from tests.mutants.__main__ import COMPILED, ROOMS, choose
+from tests.mutants.loop import _replace_code
 from tests.mutants.mutating import mutants_of
 from tests.mutants.results import KNOWN, Results, Verdict, known_equivalent
 from tests.mutations.table import ROOT
@@ -45,13 +47,13 @@ def test_each_mutant_of_a_small_module_is_there() -> None:
     }
 
 
-def test_chosen_mutants_are_python_and_of_all_rooms_and_the_same_seed_chooses_the_same() -> None:
+def test_chosen_mutants_are_python_and_of_the_rooms_and_the_same_seed_chooses_the_same() -> None:
     chosen = choose(seed=1, count=30)
     assert len({mutant.name for mutant in chosen}) == 30
     for mutant in chosen:
         ast.parse(mutant.text)
         assert mutant.text != (ROOT / mutant.file).read_text()
-    assert {room for room in ROOMS for mutant in chosen if mutant.file.startswith(room)} == set(ROOMS)
+        assert mutant.file.startswith(ROOMS) and not mutant.file.startswith(COMPILED)
     assert choose(seed=1, count=30) == chosen
     assert choose(seed=2, count=30) != chosen
 
@@ -66,6 +68,31 @@ def test_results_are_found_again_and_the_last_line_of_a_mutant_holds(tmp_path: P
     again = Results(file)
     assert [again.outcome(mutant) for mutant in (first, second, third)] == ["killed", "killed", None]
     assert len(file.read_text().splitlines()) == 3
+
+
+MODULE = """
+from functools import cache
+
+class Counter:
+    @property
+    def most(self):
+        return max(1, 2)
+
+@cache
+def count(rows):
+    return sum(row + 1 for row in rows)
+"""
+
+
+def test_functions_get_their_new_code_wherever_they_are_held(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "module_of_a_mutant.py"
+    file.write_text(MODULE)
+    monkeypatch.syspath_prepend(tmp_path)
+    module = importlib.import_module("module_of_a_mutant")
+    counter, count = module.Counter(), module.count
+    _replace_code(str(file), MODULE.replace("max", "min").replace("row + 1", "row - 1"))
+    assert counter.most == 1
+    assert count((5, 5)) == 8
 
 
 @pytest.mark.parametrize("name", known_equivalent())

@@ -18,7 +18,7 @@ def test_an_error_that_nobody_expected_is_logged_with_its_stack(tmp_path: Path) 
     """Results would be missing, and nobody would know why."""
     no_settings: Any = None
     with capture_logs() as logged, following(no_settings, Topics("t"), [f"sqlite:{tmp_path}/results.sqlite"]):
-        eventually(lambda: any(entry["log_level"] == "error" for entry in logged))
+        eventually(lambda: any(entry["log_level"] == "error" for entry in logged), 30)
     (first, *_) = [entry for entry in logged if entry["log_level"] == "error"]
     assert first["event"] == "results cannot be made; trying again"
     assert first["exc_info"] is True
