@@ -44,3 +44,11 @@ def test_reports_that_only_show_a_presence_have_a_gap_and_a_number_in_each_recor
     """Two bytes for the gap and eight for the number, beside those of answers."""
     some_answer, all_answer = (scheme_with(of_size(10), eps=1, horizon=7, one_in=one_in) for one_in in (3, 1))
     assert counter_bytes(some_answer.survey) - counter_bytes(all_answer.survey) == 7 * (2 + 8)
+
+
+def test_answers_that_are_gathered_may_wait_in_a_mebibyte_beside_all_else() -> None:
+    """Supports of 1,000 values take 4 bytes each, so answers may wait in what is left of it."""
+    survey = scheme_with({"name": "a", "range": {"last": 999}, "mechanism": "olh"}, eps=1).survey
+    head = 2048 + 128 + len("a")
+    gap = 32 + (2 + 8) + 8
+    assert counter_bytes(survey) == head + gap + 4 * 1000 + 1024 * 1024
