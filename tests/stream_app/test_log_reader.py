@@ -4,7 +4,7 @@ import pytest
 
 from protocols.randomness import Keyring
 from protocols.scheme import Scheme
-from stream_app.counting.judging import Record
+from stream_app.counting.judging import Record, is_letter
 from stream_app.counting.open_periods import Saving
 from stream_app.counting.partition_counter import PartitionCounter
 from stream_app.log.flushes import Write, state_key
@@ -88,3 +88,11 @@ def test_after_a_restart_nothing_is_written_that_is_in_the_state() -> None:
     written = [item for item in start(store).flush(everything=True) if isinstance(item, Write)]
     assert [item.key for item in written] in ([], [POSITION])
     assert all(store[item.key] == item.value for item in written)
+
+
+def test_only_dead_letters_may_be_cut_where_a_broker_refuses_their_size() -> None:
+    """What is cut of any other record would be lost."""
+    counter = read(start({}), Reports(0, (Row(1),)), Garbage(b"?"), Tick(0))
+    letters = {item.key: is_letter(item) for item in counter.flush(everything=True)}
+    assert [key for key, found in letters.items() if found] == [b"0/1/undecodable"]
+    assert {b"s", POSITION} <= {key for key, found in letters.items() if not found}
