@@ -8,7 +8,7 @@ export OPENBLAS_NUM_THREADS ?= 1
 # Compiled modules are kept, or every process of the tests would compile them anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-long check servers chaos chaos-gateways edge-chaos drills attacks deploy-test bench dist fresh lines clean
+.PHONY: demo test test-long check servers mutants chaos chaos-gateways edge-chaos drills attacks deploy-test bench dist fresh lines clean
 .DEFAULT_GOAL := help
 
 help:
@@ -16,6 +16,7 @@ help:
 	@echo "make test    every check, and every test that is not long"
 	@echo "make test-long  the tests that take long by nature (LONG=pages: one part of them)"
 	@echo "make check   formatting, lint, types, layers (no tests)"
+	@echo "make mutants changes of one token, at random, that no test notices (about an hour for a hundred; it can be resumed)"
 	@echo "make chaos   a hundred faults of workers, brokers, logs, disks and Redis, and a recount (about an hour)"
 	@echo "make chaos-gateways  the same for gateways: 10,000 reports of 50 devices (minutes)"
 	@echo "make edge-chaos  the same for edges: 24 kills while 100,000 people call for 30 days (about an hour)"
@@ -81,6 +82,10 @@ test: check | servers
 # LONG=--touched those of the folders that changed since all of them passed.
 test-long: | servers
 	$(BIN)/python -m tests.long $(LONG)
+
+# Not part of the tests: it takes long. MUTANTS="--seed 2 --count 300" tries others, MUTANTS="--again" those that survived.
+mutants: .venv/ready-dev
+	$(BIN)/python -m tests.mutants $(MUTANTS)
 
 # Not part of the tests: it takes long. CHAOS="--faults 20 --seed 7" makes it shorter, or repeats a run.
 chaos: | servers

@@ -87,12 +87,13 @@ class Ordeal:
             self.compare()
 
     def compare(self) -> None:
-        """Finals byte for byte; rows refused by reason; every refused record among the dead letters."""
+        """Finals byte for byte; rows refused by reason, late ones by period; every refused record as a dead letter."""
         expected = Recount.of_logs(self._logged())
         finals = self._counting.finals()
         assert finals == histograms_of(expected)
         wanted = {reason: rows for reason, rows in expected.rejects.items() if reason not in UNREADABLE}
         eventually(lambda: self._refused() == wanted)
+        eventually(lambda: self._late_rows() == expected.lates)
         eventually(lambda: self._letters() == set().union(*expected.letters))
         counted = sum(counts["n", gap] for counts in expected.finals.values() for gap in range(1, 4))
         self._say(f"{counted:,} reports in {len(finals)} periods, each counted once; refused: {dict(expected.rejects)}")
@@ -112,6 +113,10 @@ class Ordeal:
     def _refused(self) -> dict[str, int]:
         live = self._counting.results.live("s")
         return dict(Counter(live.rejects)) if live else {}
+
+    def _late_rows(self) -> dict[int, int]:
+        live = self._counting.results.live("s")
+        return live.lates if live else {}
 
     def _letters(self) -> set[str]:
         return {record.key.decode() for record in self._counting.read(self._topics.deadletters)}

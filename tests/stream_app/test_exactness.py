@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from protocols.randomness import Keyring
 from stream_app.counting.open_periods import Saving
 from stream_app.counting.partition_counter import PartitionCounter
-from stream_app.finals import Final
+from stream_app.finals import Final, Status
 from stream_app.log.flushes import Output
 from stream_app.log.recovery import Errors
 from stream_app.merging.merger import Merger
@@ -107,10 +107,14 @@ def test_whatever_happens_to_its_workers_finals_and_refusals_are_those_of_the_re
     partials = [
         streams[p].pop(0) for p in sorted([0] * len(streams[0]) + [1] * len(streams[1]), key=lambda _: random.random())
     ]
-    published = merge(partials, of_merge, 2).topics["finals"]
+    merged = merge(partials, of_merge, 2)
+    published = merged.topics["finals"]
     first = {message.key: message.value for message in reversed(published)}
     assert all(first[message.key] == message.value for message in published), "published with other bytes"
     assert {Final.decode(value).period: counts_of(Final.decode(value)) for value in first.values()} == recount.finals
     assert {("s", Final.decode(value).period): value for value in first.values()} == finals_of(recount)
     made = Memory(published, SURVEYS["s"].survey).values(HISTOGRAMS)
     assert made == histograms_of(recount), "verdicts included"
+    statuses = [message.value for message in merged.topics["open"] if message.key == b"s"]
+    last = Status.model_validate_json(statuses[-1]) if statuses else Status(survey="s")
+    assert last.lates == recount.lates

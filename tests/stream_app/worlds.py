@@ -145,6 +145,7 @@ class Recount:
     rejects: Counter[str] = field(default_factory=Counter)
     refused: Counter[int] = field(default_factory=Counter)  # rows by period, without repeats and late ones
     late: dict[int, Counter[int]] = field(default_factory=dict)  # by the next period to close, rows by their own
+    lates: Counter[int] = field(default_factory=Counter)  # late rows by period, where windows can still include it
     letters: list[set[str]] = field(default_factory=list)  # by partition: the keys of its dead letters
     through: int = 10**9  # closed in every partition
 
@@ -162,6 +163,7 @@ class Recount:
 
     def _count(self, events: Mapping[int, Event], partition: int, partitions: int) -> None:
         through, seen, letters = -1, set(), set()
+        lates: Counter[int] = Counter()
         for offset, event in events.items():
             refused: Counter[str] = Counter()
             if isinstance(event, Tick):
@@ -170,6 +172,7 @@ class Recount:
                 refused[event.reason] = event.rows
             elif event.period <= through:
                 refused["late"] = len(event.rows)
+                lates[event.period] += len(event.rows)
                 if event.period > through - HORIZON:
                     self.late.setdefault(through + 1, Counter())[event.period] += len(event.rows)
             elif event.period > through + AHEAD:
@@ -187,6 +190,7 @@ class Recount:
                         self.refused[event.period] += fault != "repeat"
             self.rejects.update(refused)
             letters |= {f"{partition}/{offset}/{reason}" for reason in refused if reason != "repeat"}
+        self.lates.update({period: rows for period, rows in lates.items() if period > through - HORIZON})
         self.letters.append(letters)
         self.through = min(self.through, through)
 

@@ -1,5 +1,7 @@
 """Published forecasts: made from finals alone, nothing about suppressed cells."""
 
+from statistics import NormalDist
+
 import numpy as np
 import pytest
 
@@ -100,6 +102,9 @@ def test_forecasts_have_the_season_and_intervals_of_both_kinds(scheme: Scheme, w
     assert area.mean is not None and area.truth_95 and area.truth_80
     ascending = [area.truth_95.low, area.truth_80.low, area.mean, area.truth_80.high, area.truth_95.high]
     assert (np.diff(ascending, axis=0) > 0).all()
+    likely, wide = area.truth_80.high - area.mean, area.truth_95.high - area.mean
+    quantile = NormalDist().inv_cdf
+    np.testing.assert_allclose(wide / likely, quantile(0.975) / quantile(0.9), rtol=0.02)
     np.testing.assert_array_equal(visitors.truth_95.low, visitors.publication_95.low)  # their number is exact
 
 
