@@ -14,7 +14,7 @@ from stream_app.counting.open_periods import Saving
 from stream_app.counting.partials import Part, Progress
 from stream_app.counting.partition_counter import Changes, PartitionCounter
 from stream_app.log.flushes import state_key
-from stream_app.log.marks import Acceptance, FaultKind, LogView, Loss, Mark, Skipped, Why, compare
+from stream_app.log.marks import Acceptance, FaultKind, LogFault, LogView, Loss, Mark, Skipped, Why, compare
 from tests.stream_app.crashes import keep, outputs, partials
 from tests.stream_app.worlds import KEY, SURVEYS, Event, Reports, Row, Tick, log_of, wire
 
@@ -261,3 +261,11 @@ def test_a_counter_that_waited_in_memory_is_counted_again_from_its_record_and_th
     assert in_full(again) == EXPECTED
     keep(store, worker.flush(everything=True))
     assert start(store).next_offset == 3, "a worker that leaves writes everything"
+
+
+def test_a_gap_that_is_accepted_is_given_up_to_the_end_of_the_log_in_offsets_of_the_state() -> None:
+    mark = Mark("first", epoch=4, shift=20, floor=20, gaps_before=0, acceptances=1)
+    gap = LogFault(FaultKind.GAP, "records from offset 30 to 39 are missing", 40)
+    accepted = Acceptance.of(mark, 50, gap, LogView("first", 0, 100), lost=3)
+    assert accepted.lost == 3
+    assert accepted.mark == Mark("first", epoch=4, shift=20, floor=20, gaps_before=120, acceptances=2)
