@@ -152,7 +152,7 @@ class Puller:
 
     async def _pulled(self) -> bool:
         try:
-            await asyncio.to_thread(pull, self.url, self.tls, self.keys.file)
+            await asyncio.to_thread(pull, self.url, self.tls, self.keys.file, self.keys.clock)
         except HearsayError as error:
             log.error("keys cannot be pulled; tried again later", error=error.message, hint=error.hint)
             self.note("failed")

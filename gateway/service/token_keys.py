@@ -198,6 +198,10 @@ class SharedKeys(TokenKeys):
         return self._file
 
     @property
+    def clock(self) -> Callable[[], float]:
+        return self._now
+
+    @property
     def keeper(self) -> bool:
         """Whether this gateway draws the links of all."""
         return self._state.keeper
