@@ -23,7 +23,7 @@ from protocols.errors import HearsayError, ServerError, SettingsError
 KEYS_PATH = "/v1/keys"
 PULL_SECONDS = 3600.0
 """The keeper draws a link an hour."""
-FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 5.0, 600.0
+FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 5.0, 300.0
 ANSWER_SECONDS = 5.0
 """A gateway that is asked to stop waits for a pull that is under way."""
 NOTHING_ELSE = refusal(404, "not-found", f"there is {KEYS_PATH}")

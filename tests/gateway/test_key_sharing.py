@@ -270,7 +270,7 @@ def test_a_puller_tries_again_after_growing_pauses_and_a_keeper_does_not_pull(
     puller = Puller("https://127.0.0.1:9", peer(ours, "mine").client(), keys, outcomes.append)
     with pytest.raises(Enough):
         asyncio.run(puller.run())
-    assert pauses == [5, 10, 20, 40, 80, 160, 320, 600, 600, 600] and outcomes == ["failed"] * 10
+    assert pauses == [5, 10, 20, 40, 80, 160, 300, 300, 300, 300] and outcomes == ["failed"] * 10
     pauses.clear()
     keeping = gateway(pool(tmp_path / "keeper", now), now)
     with pytest.raises(Enough):
