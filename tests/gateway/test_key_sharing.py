@@ -2,10 +2,11 @@
 
 import asyncio
 import json
-import secrets
 import ssl
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from threading import Event, Thread
 
@@ -13,7 +14,7 @@ import pytest
 
 from gateway.door import KeyState, hour_of
 from gateway.door.credentials import Credential, credential_token
-from gateway.door.keys import HOURS_AHEAD, Chain, Link
+from gateway.door.keys import HOURS_AHEAD, Link
 from gateway.http import Limits, Listener, tls_context
 from gateway.service import (
     KeysForPeers,
@@ -28,9 +29,15 @@ from gateway.service import (
 )
 from hearsay.serving.key_sharing import KeySharing
 from protocols.errors import HearsayError, SettingsError, StateError
+from protocols.randomness import later_key
 from protocols.wire import ReportHeader
+from servers.ports import free_port
+from servers.settings import KafkaSettings
+from stream_app.kafka import Topics
+from tests.gateway.forked import Forked
 from tests.gateway.world import SCHEME, Moment, scheme
 from tests.helpers.certificates import Authority
+from tests.helpers.eventually import eventually
 
 KEPT = Path(__file__).parents[1] / "states" / "gateway-keys-of-0.2.json"
 RECORDED = json.loads(KEPT.read_text())
@@ -57,9 +64,10 @@ def header(survey: str, period: int) -> ReportHeader:
 
 
 def pool(path: Path, now: Moment) -> StateFile:
-    """The state file of a keeper."""
+    """The state file of a keeper, which has drawn its links."""
     file = StateFile(path)
-    file.update(lambda state: KeyState(keeper=True).drawn(now(), secrets.token_bytes), now())
+    file.update(lambda state: KeyState(keeper=True), now())
+    gateway(file, now)
     return file
 
 
@@ -81,10 +89,10 @@ def named(text: bytes, about: ReportHeader, tokens: set[bytes]) -> int:
 
 def keys_from(candidate: bytes, about: ReportHeader) -> Iterator[bytes]:
     yield candidate
-    following = Chain(hour=0, link=candidate)
-    for hour in range(31 * 24):
-        following = following.at(hour)
-        yield Link(hour=0, link=following.link).key(about)
+    link = candidate
+    for _ in range(31 * 24):
+        yield Link.model_construct(link=link).key(about)
+        link = later_key(link, 1)
 
 
 def test_an_export_names_the_senders_of_48_hours_and_nobody_later(tmp_path: Path) -> None:
@@ -92,12 +100,13 @@ def test_an_export_names_the_senders_of_48_hours_and_nobody_later(tmp_path: Path
     now = Moment(BEGIN)
     keeper = pool(tmp_path / "state", now)
     export = keeper.erase(now()).exported().model_dump_json().encode()
+    now.value += DAY / 2  # at midnight a period begins
     keys = gateway(keeper, now)
     found, former = [], []
     for day in (1, 5, 30):
         about = header("buttons", day)
-        while now() < BEGIN + day * DAY:
-            now.value += DAY / 2
+        while SCHEME.survey.period_of(datetime.fromtimestamp(now(), UTC)) < day:
+            now.value += DAY
             keys.tend()
         key = keys(about)
         assert key is not None
@@ -322,3 +331,34 @@ def test_options_that_lack_something_are_refused(tmp_path: Path) -> None:
     for wrong in ("https://x", "https://x:1/y", "https://x:none", "x:1", "https://u@x:1", "https://[:1"):
         with pytest.raises(SettingsError, match="no address"):
             peer_address(wrong)
+
+
+def test_two_gateways_on_a_cluster_have_the_same_keys_once_the_second_one_has_pulled(
+    kafka_settings: KafkaSettings, fresh_topics: Callable[..., Topics], tmp_path: Path
+) -> None:
+    """As an operator starts them: the keeper has a pool, the other has an address and certificates."""
+    topics = fresh_topics(partitions=1, merge_partitions=1)
+    ours = Authority(tmp_path / "ours")
+    states = [tmp_path / name / "gateway.state" for name in ("keeper", "other")]
+    pool(states[0], Moment(time.time()))
+    keys_port = free_port()
+    settings = {"HEARSAY_KAFKA_BOOTSTRAP": kafka_settings.bootstrap}
+    both = []
+    for state in states:
+        files = peer(ours, state.parent.name)
+        words = ["gateway", "--app", topics.prefix, "--state", str(state), "--peer", "other"]
+        words += ["--peer-certificate", str(files.certificate), "--peer-key", str(files.key)]
+        words += ["--peer-ca", str(files.authority)]
+        if state is states[0]:
+            words += ["--peer-port", str(keys_port)]
+        else:
+            words += ["--pull", f"https://127.0.0.1:{keys_port}"]
+        both.append(Forked(tmp_path / f"{state.parent.name}.log", *words, **settings))
+    with both[0].serving() as keeper, both[1].serving() as other:
+        eventually(lambda: other.metric("hearsay_gateway_key_hours") > 46)
+        assert keeper.metric("hearsay_gateway_key_hours") > 46
+        assert other.metric("hearsay_gateway_key_pulls_total") >= 1
+    drawn, pulled = (read_state(state.read_bytes(), "a file", time.time()) for state in states)
+    assert drawn.keeper and not pulled.keeper
+    both_have = min(len(drawn.links), len(pulled.links))
+    assert drawn.links[:both_have] == pulled.links[:both_have] and both_have > HOURS_AHEAD - 2
