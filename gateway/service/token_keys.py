@@ -95,7 +95,7 @@ def _is_former(text: bytes) -> bool:
     """Whether this was written by release 0.2."""
     try:
         document = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return False
     return isinstance(document, dict) and document.get("version") == 1
 

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from math import isnan
 from pathlib import Path
 from threading import Event, Thread
 
@@ -313,6 +314,12 @@ def test_a_gateway_with_these_options_gives_its_keys_and_one_that_pulls_has_them
     other.tend()
     assert other.hours_left() == HOURS_AHEAD
     assert other(header("hours", 12)) == keeper(header("hours", 12))
+
+
+def test_where_no_keys_are_shared_the_metric_of_the_alert_is_no_number() -> None:
+    """Failure would look like: `hearsay serve` and gateways without credentials raise HearsayKeysEnd."""
+    shown = Metrics().registry.get_sample_value("hearsay_gateway_key_hours")
+    assert shown is not None and isnan(shown)
 
 
 def test_options_that_lack_something_are_refused(tmp_path: Path) -> None:

@@ -342,7 +342,15 @@ def test_gateways_begin_export_import_and_keep_keys(tmp_path: Path) -> None:
     refused = type_in("import", "--state", third, given=exported).exception
     assert isinstance(refused, StateError) and "another pool" in refused.message
     twice = json.dumps({**states[1], "links": states[1]["links"][:1] * 2}).encode()
-    for wrong in (b"", b"{}x", b'{"version": 3}', b'{"keys": [{"key": "00"}]}', b'{"version": 1, "links": []}', twice):
+    for wrong in (
+        b"",
+        b"{}x",
+        b'{"version": 3}',
+        b'{"keys": [{"key": "00"}]}',
+        b'{"version": 1, "links": []}',
+        twice,
+        b"[" * 100_000,
+    ):
         refused = type_in("import", "--state", second, given=wrong).exception
         assert isinstance(refused, StateError) and "standard input" in refused.message
 
