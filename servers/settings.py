@@ -318,8 +318,8 @@ def _refuse_former(names: Iterable[str]) -> None:
         if name.upper() in FORMER:
             raise SettingsError(
                 f"{name} is no setting any more: with one key for ever, whoever has it names the senders of reports",
-                "delete the key and all copies of it; begin a chain of keys at the first gateway with "
-                "`hearsay gateway keys new`, and give it to the others with `keys export` and `keys import`",
+                "delete the key and all copies of it; make a pool of keys at the first gateway with "
+                "`hearsay gateway keys new`, and let the others take it over with --pull or `keys import`",
             )
 
 

@@ -1,6 +1,7 @@
 """Every kind of state that release 0.2.0 has written is opened: later releases must migrate it.
 
-`states/of-0.2.tar.xz` is not made again. That release's tests/helpers/states.py has written it.
+`states/of-0.2.tar.xz` is not made again. That release's tests/helpers/states.py has written it. Forms that release 0.3
+has changed have files of their own beside it.
 """
 
 import json
@@ -11,8 +12,7 @@ from typing import Any
 
 import pytest
 
-from gateway.door import Chain, KeyState
-from gateway.door.keys import OpenKey
+from gateway.door.keys import Chain, FormerState, KeyState, Link, OpenKey
 from gateway.service import StateFile
 from hearsay_device.terms import read_terms
 from lab.seeded_keyrings import seeded_keyring
@@ -31,7 +31,8 @@ from tests.stream_app.worlds import KEY, SURVEYS
 KEPT = Path(__file__).parent / "states" / "of-0.2.tar.xz"
 BEGIN = 1767268800.0  # 2026-01-01, noon
 OPEN = OpenKey(survey="tiny", fingerprint="f" * 32, period=3, key=bytes(range(32)), until=BEGIN + 86_400)
-KEYS = KeyState(chain=Chain(hour=int(BEGIN // 3600), link=bytes(range(32, 64))), keys=(OPEN,))
+KEYS = FormerState(chain=Chain(hour=int(BEGIN // 3600), link=bytes(range(32, 64))), keys=(OPEN,))
+OF_0_3 = Path(__file__).parent / "states" / "gateway-of-0.3.json"
 
 
 @pytest.fixture
@@ -69,7 +70,20 @@ def test_a_device_owes_what_it_owed_and_knows_what_it_has_spent(kept: Path, libr
 
 
 def test_keys_of_a_gateway_are_those_that_were_written(kept: Path) -> None:
-    assert StateFile(kept / "gateway.state").erase(BEGIN) == KEYS.erased(BEGIN, lambda key: False)
+    assert StateFile(kept / "gateway.state").erase(BEGIN) == KEYS.migrated(BEGIN)
+
+
+def test_links_of_a_gateway_are_those_that_were_written(tmp_path: Path) -> None:
+    """In the form that release 0.3 has brought."""
+    begin = int(BEGIN // 3600)
+    links = (
+        Link(hour=begin, link=bytes(range(64, 96)), source="chain"),
+        Link(hour=begin + 1, link=bytes(range(96, 128))),
+    )
+    path = tmp_path / "gateway.state"
+    path.write_bytes(OF_0_3.read_bytes())
+    expected = KeyState(links=links, through=begin + 1, keeper=True, keys=(OPEN,))
+    assert StateFile(path).erase(BEGIN) == expected
 
 
 def test_terms_and_survey_records_have_the_fingerprint_that_they_had(kept: Path) -> None:

@@ -2,4 +2,4 @@
 
 from gateway.door.credentials import Credential, Rate, RateLimit, credential_line, read_credentials
 from gateway.door.judging import Times, closing_time
-from gateway.door.keys import KEY_BYTES, Chain, KeyState, hour_of
+from gateway.door.keys import HOURS_AHEAD, KeyState, Link, hour_of

@@ -5,6 +5,7 @@ exact.
 """
 
 from collections.abc import Callable
+from math import nan
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.process_collector import ProcessCollector
@@ -16,6 +17,7 @@ WATCHED = {
     "held_bytes": "Bytes of requests being read or answered",
     "connections": "Open connections",
     "ready": "1 if reports can be taken",
+    "key_hours": "In how many hours the first period begins that has no key of credentials",
 }
 """Numbers that are read when Prometheus asks."""
 SECONDS = (0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10)
@@ -45,9 +47,16 @@ class Metrics:
             buckets=SECONDS,
             registry=self.registry,
         )
+        self.key_pulls = Counter(
+            "hearsay_gateway_key_pulls",
+            "Attempts to take over the keys of another gateway, and what became of them",
+            ["outcome"],
+            registry=self.registry,
+        )
         self._watched = {
             name: Gauge(f"hearsay_gateway_{name}", text, registry=self.registry) for name, text in WATCHED.items()
         }
+        self._watched["key_hours"].set(nan)  # where no keys are shared, none of them end
 
     def watch(self, name: str, value: Callable[[], float]) -> None:
         """Say where one of `WATCHED` is read."""

@@ -6,6 +6,7 @@ writes to other blocks than it overwrites (flash, snapshots) may keep copies.
 """
 
 import fcntl
+import json
 import os
 import secrets
 from collections.abc import Callable, Iterable, Mapping
@@ -16,7 +17,7 @@ import structlog
 from pydantic import ValidationError
 
 from gateway.door.judging import Times, closing_time, open_periods
-from gateway.door.keys import KEY_BYTES, KeyState, OpenKey, hour_of
+from gateway.door.keys import KEY_BYTES, FormerState, KeyState, OpenKey, hour_of
 from protocols.errors import StateError
 from protocols.scheme import Scheme
 from protocols.survey import Survey
@@ -34,18 +35,22 @@ class StateFile:
         self.path = path
         self._new, self._old = (path.with_name(path.name + ending) for ending in (".new", ".old"))
 
-    def update(self, change: Callable[[KeyState], KeyState]) -> KeyState:
-        """Change what is in the file; it is on disk when this returns. Raises StateError if it cannot be used."""
+    def update(self, change: Callable[[KeyState], KeyState], now: float) -> KeyState:
+        """Change what is in the file; it is on disk when this returns. Raises StateError if it cannot be used.
+
+        `now` says from which hour on links follow if the file is of release 0.2: it is replaced by one of this form.
+        """
         try:
             private_directory(self.path.parent)
             with open_private(self.path.with_name(self.path.name + ".lock"), "ab") as lock:
                 fcntl.flock(lock, fcntl.LOCK_EX)
                 for left in (self._new, self._old):
                     shred(left)
-                state = read_state(read_limited(self.path, STATE_BYTES), str(self.path)) if self.path.exists() else None
-                changed = change(state or KeyState())
-                if changed != (state or KeyState()):
-                    self._replace(changed, state is not None)
+                text = read_limited(self.path, STATE_BYTES) if self.path.exists() else None
+                state = KeyState() if text is None else read_state(text, str(self.path), now)
+                changed = change(state)
+                if changed != state or (text is not None and _is_former(text)):
+                    self._replace(changed, text is not None)
                 return changed
         except OSError as error:
             raise StateError(
@@ -55,7 +60,12 @@ class StateFile:
 
     def erase(self, now: float, given: KeyState | None = None) -> KeyState:
         """Erase what is over, by the clock, from the file and from what it is given beside."""
-        return self.update(lambda state: state.merged(given or KeyState()).erased(now, lambda key: key.until <= now))
+
+        def without_what_is_over(state: KeyState) -> KeyState:
+            merged = state.merged(given or KeyState(), now)
+            return merged.erased(now, lambda key: key.until <= now)
+
+        return self.update(without_what_is_over, now)
 
     def _replace(self, state: KeyState, exists: bool) -> None:
         append_private(self._new, state.model_dump_json() + "\n")
@@ -67,9 +77,11 @@ class StateFile:
         shred(self._old)
 
 
-def read_state(text: bytes, where: str) -> KeyState:
-    """The keys in a state file, or in what another gateway exports."""
+def read_state(text: bytes, where: str, now: float) -> KeyState:
+    """The keys in a state file, or in what another gateway exports; those of release 0.2 are migrated."""
     try:
+        if _is_former(text):
+            return FormerState.model_validate_json(text).migrated(now)
         return KeyState.model_validate_json(text)
     except ValidationError:
         raise StateError(
@@ -77,6 +89,15 @@ def read_state(text: bytes, where: str) -> KeyState:
             "delete it if it is a file; `hearsay serve` then makes new keys, and a gateway takes those of another one: "
             "`hearsay gateway keys export` there, `import` here",
         ) from None
+
+
+def _is_former(text: bytes) -> bool:
+    """Whether this was written by release 0.2."""
+    try:
+        document = json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(document, dict) and document.get("version") == 1
 
 
 def shred(path: Path) -> None:
@@ -115,8 +136,18 @@ class TokenKeys:
 
     def _update(self, needed: Iterable[ReportHeader]) -> None:
         """Make the keys that are needed, before the link that they may follow from is erased with all that is over."""
-        state = self._file.update(lambda state: self._with(state, needed).erased(self._now(), self._closed))
-        self._keys = {key.header: key.key for key in state.keys}
+        now = self._now()
+
+        def tended(state: KeyState) -> KeyState:
+            provided = self._provided(state, now)
+            return self._with(provided, needed).erased(now, self._closed)
+
+        self._state = self._file.update(tended, now)
+        self._keys = {key.header: key.key for key in self._state.keys}
+
+    def _provided(self, state: KeyState, now: float) -> KeyState:
+        """With everything that keys are made from."""
+        return state
 
     def _closed(self, key: OpenKey) -> bool:
         scheme, now = self._lookup(key.survey), self._now()
@@ -138,8 +169,8 @@ class TokenKeys:
         return secrets.token_bytes(KEY_BYTES)
 
 
-class ChainedKeys(TokenKeys):
-    """The keys of one of several gateways: derived from the chain that all have, while it has the link of their hour.
+class SharedKeys(TokenKeys):
+    """The keys of one of several gateways: they follow from the links that all have. The keeper draws these.
 
     `published` says when a survey was published, in seconds since 1970.
     """
@@ -154,9 +185,33 @@ class ChainedKeys(TokenKeys):
         self._surveys = surveys
         self._published = published
         super().__init__(file, surveys.get, Times(), now)
+        links = self._state.links
+        if links and links[-1].source == "chain" and not self._state.keeper:
+            log.warning(
+                "the links of this gateway are those of release 0.2, and no later ones follow: make one gateway the "
+                f"keeper with `hearsay gateway keys keep --state {file.path}`; the others pull or import from it",
+                hours_left=round(self.hours_left()),
+            )
+
+    @property
+    def file(self) -> StateFile:
+        return self._file
+
+    @property
+    def clock(self) -> Callable[[], float]:
+        return self._now
+
+    @property
+    def keeper(self) -> bool:
+        """Whether this gateway draws the links of all."""
+        return self._state.keeper
+
+    def hours_left(self) -> float:
+        """In how many hours the first period begins for which this gateway has no key."""
+        return self._state.hours_left(self._now())
 
     def tend(self) -> None:
-        """Derive the keys of all open periods, and erase what is over."""
+        """Draw links, if this is the keeper, derive the keys of all open periods, and erase what is over."""
         needed = {
             ReportHeader(scheme.survey.id, scheme.fingerprint, period)
             for scheme in self._surveys.values()
@@ -168,15 +223,19 @@ class ChainedKeys(TokenKeys):
         for survey in {header.survey for header in lacking - self._lacking}:
             periods = [header.period for header in lacking if header.survey == survey]
             log.error(
-                "this gateway lacks keys of periods, and answers 503 to devices' credentials there; at a gateway "
-                "that has them run `hearsay gateway keys export`, here `import`; at the first of all, `new`",
+                "this gateway lacks keys of periods, and answers 503 to devices' credentials there; take those of a "
+                "gateway that has them: `hearsay gateway keys pull`, or `export` there and `import` here; at the "
+                "first of all, `new`; if the keeper is gone, `keep` at one",
                 survey=survey,
                 first=min(periods),
                 last=max(periods),
             )
         self._lacking = lacking
 
+    def _provided(self, state: KeyState, now: float) -> KeyState:
+        return state.drawn(now, secrets.token_bytes) if state.keeper else state
+
     def _new_key(self, state: KeyState, header: ReportHeader, survey: Survey) -> bytes | None:
         begin = survey.bounds(header.period)[0].timestamp()
-        hour = hour_of(max(begin, self._published(header.survey)))
-        return None if state.chain is None else state.chain.key(header, hour)
+        link = state.link(hour_of(max(begin, self._published(header.survey))))
+        return None if link is None else link.key(header)

@@ -16,7 +16,7 @@ import uvloop
 
 from gateway.door import Times, closing_time
 from gateway.http import most_connections
-from gateway.service import StateFile, TokenKeys
+from gateway.service import Metrics, StateFile, TokenKeys
 from hearsay.data_directory import DataDirectory
 from hearsay.reports.serving import Published, listening
 from hearsay.running.collecting import THIS_PROCESS
@@ -228,7 +228,7 @@ def serve_surveys(
             say(f"A device in the browser: {address}/try")
         say(f"Results: hearsay report {next(iter(served))} --data {shlex.quote(str(directory))}")
 
-    async def dashboard() -> None:
+    async def dashboard(metrics: Metrics) -> None:
         """Reached from this machine only, whatever address devices use: at the next port, if it is free."""
         next_port = exposure.port and exposure.port + 1
         async with listening(results, DASHBOARD_HOST, next_port, viewing, beside=True) as address:

@@ -13,7 +13,8 @@ from aiokafka.errors import KafkaError
 
 from gateway.door import Times
 from gateway.http import most_connections
-from gateway.service import ChainedKeys, Holder, StateFile
+from gateway.service import Holder, Metrics, SharedKeys, StateFile
+from hearsay.serving.key_sharing import KeySharing
 from hearsay.serving.running import Exposure, run
 from protocols.errors import DeliveryError, HearsayError
 from protocols.wire import CONTENT_TYPE_HEADER, FRAME, MAX_RECORD_BYTES
@@ -150,24 +151,37 @@ def serve_kafka(
     settings: Settings,
     prefix: str | None,
     exposure: Exposure,
+    sharing: KeySharing,
     state: StateFile,
     hold: int,
     hold_data: Path,
     say: Callable[[str], None],
 ) -> None:
     """Serve until SIGTERM or SIGINT."""
-    has_keys = exposure.credentials or state.path.exists()
+    has_keys = exposure.credentials or sharing.wished or state.path.exists()
     if has_keys:
         state.erase(time.time())  # first of all: nobody knows for how long a broker does not answer
     exposure.check()
+    sharing.check()
     connections = most_connections()
     topics, registry = wait_for_surveys(settings.kafka, prefix or settings.kafka.prefix)
     to = KafkaLog(settings.kafka, topics)
-    keys = ChainedKeys(state, registry.schemes, time.time, registry.published_at) if has_keys else None
+    keys = SharedKeys(state, registry.schemes, time.time, registry.published_at) if has_keys else None
     holder = Holder(hold_data, hold) if hold else None
 
     def started(address: str) -> None:
         say(f"Taking reports for {topics.reports} at {address}")
+
+    async def beside(metrics: Metrics) -> None:
+        following = registry.follow()
+        if keys is None:
+            await following
+        else:
+            metrics.watch("key_hours", keys.hours_left)
+            await asyncio.gather(following, sharing.run(keys, metrics))
+
+    def ready() -> bool:
+        return to.connected
 
     serving = run(
         exposure,
@@ -176,9 +190,9 @@ def serve_kafka(
         keys,
         say,
         started,
-        registry.follow,
+        beside,
         connections,
-        ready=lambda: to.connected,
+        ready=ready,
         holder=holder,
         refused=registry.refused,
     )

@@ -15,7 +15,7 @@ import structlog
 
 from gateway.door import Credential, Rate, read_credentials
 from gateway.http import Limits, Listener, tls_context
-from gateway.service import Gateway, Holder, Log, Page, Senders, TokenKeys, Watching, Writer, metrics_page
+from gateway.service import Gateway, Holder, Log, Metrics, Page, Senders, TokenKeys, Watching, Writer, metrics_page
 from protocols.errors import SettingsError, SurveyError
 from protocols.scheme import Scheme, confined_to
 from servers.ports import is_loopback
@@ -143,7 +143,7 @@ async def run(
     keys: TokenKeys | None,
     say: Callable[[str], None],
     started: Callable[[str], None],
-    beside: Callable[[], Awaitable[None]],
+    beside: Callable[[Metrics], Awaitable[None]],
     connections: int,
     *,
     ready: Callable[[], bool] = lambda: True,
@@ -154,7 +154,8 @@ async def run(
     """Serve until SIGTERM or SIGINT, then answer what was asked. Raises what ended the writing, if something did.
 
     At most so many `connections` are open. `beside` runs in the same event loop for as long: further servers of this
-    process are started there. `refused` are the surveys that are not served, with the reason.
+    process are started there, and have their numbers in the same metrics. `refused` are the surveys that are not
+    served, with the reason.
     """
     if exposure.credentials:
         for line in linked_figures(surveys.values()):
@@ -192,7 +193,7 @@ async def run(
     port = await listener.start(exposure.host, exposure.port)
     host = f"[{exposure.host}]" if ":" in exposure.host else exposure.host
     started(f"{'http' if tls is None else 'https'}://{host}:{port}")
-    running = [stop.wait(), writer.ended.wait(), beside(), *([] if keys is None else [_tend(keys)])]
+    running = [stop.wait(), writer.ended.wait(), beside(metrics), *([] if keys is None else [_tend(keys)])]
     waits: list[asyncio.Future[Any]] = [asyncio.ensure_future(one) for one in running]
     await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
     crashed = [wait.exception() for wait in waits if wait.done()]

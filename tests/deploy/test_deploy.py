@@ -149,6 +149,22 @@ def test_each_gateway_has_the_keys_of_credentials_on_a_volume_of_its_own_and_in_
     assert "ro" not in volume.split(":") and not mount.get("readOnly")
 
 
+def test_gateways_on_kubernetes_pull_from_a_service_that_leads_to_a_port_where_one_gives_keys() -> None:
+    gateway, keeper = base("StatefulSet", "hearsay-gateway"), base("Service", "hearsay-keeper")
+    (container,) = gateway["spec"]["template"]["spec"]["containers"]
+    words = container["args"]
+    (port,) = keeper["spec"]["ports"]
+    assert words[words.index("--pull") + 1] == f"https://hearsay-keeper:{port['port']}"
+    served = {each["name"]: str(each["containerPort"]) for each in container["ports"]}
+    assert served[port["targetPort"]] == words[words.index("--peer-port") + 1]
+    assert keeper["spec"]["selector"] == {"statefulset.kubernetes.io/pod-name": "hearsay-gateway-0"}
+    policy = base("NetworkPolicy", "hearsay-gateway-keys")["spec"]
+    (out,) = policy["egress"]
+    assert out["ports"] == policy["ingress"][0]["ports"] and out["to"] == policy["ingress"][0]["from"]
+    readme = (DEPLOY / "kubernetes" / "README.md").read_text()
+    assert f"-subj /CN={words[words.index('--peer') + 1]} -addext subjectAltName=DNS:hearsay-keeper" in readme
+
+
 def test_only_those_who_close_periods_have_the_operators_keys() -> None:
     keys = {"HEARSAY_CLOCK_KEY_FILE", "HEARSAY_PRESENCE_KEY_FILE"}
     assert {name for name, pod in PODS.items() if keys & told(pod).keys()} == {"hearsay-worker"}
@@ -420,6 +436,7 @@ def test_pods_reach_kafka_and_a_name_server_and_nothing_else() -> None:
         ("hearsay-metrics", "Deployment", "hearsay-worker", "web"),
         ("hearsay-metrics", "StatefulSet", "hearsay-gateway", "web"),
         ("hearsay-reports", "StatefulSet", "hearsay-gateway", "reports"),
+        ("hearsay-gateway-keys", "StatefulSet", "hearsay-gateway", "keys"),
         ("hearsay-dashboard", "Deployment", "hearsay-dashboard", "web"),
     ],
 )

@@ -13,7 +13,7 @@ from typing import Any
 
 import uvloop
 
-from gateway.door import Chain, Times
+from gateway.door import Link, Times
 from gateway.http import Limits, Listener
 from gateway.service import Gateway, Holder, Log, Page, Senders, Writer
 from hearsay.serving.embedded_log import EmbeddedLog
@@ -50,7 +50,7 @@ SCHEME = scheme()
 
 def key_of(header: ReportHeader) -> bytes | None:
     """A key for every period, as long as the test runs."""
-    return Chain(hour=0, link=KEY).key(header, 0)
+    return Link(hour=0, link=KEY).key(header)
 
 
 NOON = 1_767_268_800.0  # 12:00 of period 0
