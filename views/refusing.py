@@ -6,7 +6,6 @@ The finals that they are made of are kept. So a release that can make them publi
 from collections.abc import Callable
 from typing import Any
 
-import structlog
 from pydantic import ValidationError
 
 from protocols.errors import ResultsError
@@ -17,8 +16,6 @@ ADVICE = (
     "report this as a bug of hearsay; what was collected is kept, and a release in which it is mended publishes the "
     "results of the period when it is started on the same data"
 )
-
-log = structlog.get_logger(__name__)
 
 
 class Refused(Exception):
@@ -58,7 +55,9 @@ class Refusals:
         if known in self._known:
             return
         self._known[known] = refused
-        log.error(
+        import structlog  # takes time, and is seldom needed
+
+        structlog.get_logger(__name__).error(
             "a result is refused, and no result of its period is published",
             survey=refused.key.survey,
             period=refused.key.period,

@@ -123,7 +123,7 @@ def _checked(path: Path) -> Scheme:
     from hearsay.survey_files import read_survey
     from protocols.scheme import Scheme
     from protocols.wire import try_reports
-    from stream_app.finals import check_sizes
+    from stream_app.sizes import check_sizes
 
     survey = read_survey(path)
     check_sizes(survey)

@@ -23,8 +23,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-import structlog
-
 from protocols.errors import LogError
 from servers.private_files import create_private, open_private, write_private
 from stream_app.counting.judging import Record
@@ -35,8 +33,6 @@ LARGE_BYTES = 1 << 20
 """How large a log may be before it begins anew."""
 SAME_BACKUP = "restore the logs and the results from the same backup"
 OR_RECOVER = f"{SAME_BACKUP}; or let the rest go on: `hearsay recover --data` shows what is lost, if anything is"
-
-log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True)
@@ -136,6 +132,9 @@ class LocalLog:
         if ends[-1] != self._synced_bytes:
             raise failed
         self._begin_with(on_disk + b"".join(self._unsynced))
+        import structlog  # takes time, and is seldom needed
+
+        log = structlog.get_logger(__name__)
         about = {"log": str(self._path), "error": str(failed), "bytes": self.unsynced_bytes}
         log.error("a sync failed: what was not confirmed is in a new file; look at the disk", **about)
 
