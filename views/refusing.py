@@ -51,13 +51,14 @@ class Refusals:
         self._known: dict[tuple[str, FinalKey, str], Refused] = {}
 
     def note(self, refused: Refused) -> None:
+        import structlog  # takes time, and is seldom needed
+
+        log = structlog.get_logger(__name__)
         known = refused.view.name, refused.key, str(refused)
         if known in self._known:
             return
         self._known[known] = refused
-        import structlog  # takes time, and is seldom needed
-
-        structlog.get_logger(__name__).error(
+        log.error(
             "a result is refused, and no result of its period is published",
             survey=refused.key.survey,
             period=refused.key.period,

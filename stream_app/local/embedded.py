@@ -94,14 +94,15 @@ class EmbeddedApp(AbstractContextManager["EmbeddedApp"]):
             )
 
         def note(cut: Cut) -> None:
+            import structlog  # takes time, and is seldom needed
+
+            log = structlog.get_logger(__name__)
             lost = reports_in(cut.records, cut.damaged_bytes, schemes.get, self.clock_key)
             mark = replace(counter.mark, acceptances=counter.mark.acceptances + 1)
             self.store.write([Write(state_key("count", partition, "accepted"), Acceptance(mark, lost).encode())])
             told = {"log": str(path), "offset": cut.offset, "records": len(cut.records), "reports_at_most": lost}
             advice = "if a backup has this record whole, restore the directory from it"
-            import structlog  # takes time, and is seldom needed
-
-            structlog.get_logger(__name__).error(
+            log.error(
                 "a record is damaged; it and those behind it are not counted", **told, kept=str(cut.file), advice=advice
             )
 

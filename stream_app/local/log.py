@@ -125,6 +125,9 @@ class LocalLog:
         What is on disk is read back and compared with its checksums: where the disk has lost some of it, this process
         must not confirm anything any more.
         """
+        import structlog  # takes time, and is seldom needed
+
+        log = structlog.get_logger(__name__)
         on_disk = self._path.read_bytes()[: self._synced_bytes]
         head = FileHead.read(on_disk, self._path)
         whole = self._records.from_byte(on_disk, FILE_HEAD_BYTES, head.first)
@@ -132,9 +135,6 @@ class LocalLog:
         if ends[-1] != self._synced_bytes:
             raise failed
         self._begin_with(on_disk + b"".join(self._unsynced))
-        import structlog  # takes time, and is seldom needed
-
-        log = structlog.get_logger(__name__)
         about = {"log": str(self._path), "error": str(failed), "bytes": self.unsynced_bytes}
         log.error("a sync failed: what was not confirmed is in a new file; look at the disk", **about)
 
