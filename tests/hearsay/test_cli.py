@@ -132,9 +132,9 @@ COMPILED = {"numba", "llvmlite", "scipy.linalg", "pyarrow.compute"}
     ("words", "heavy", "most"),
     [
         (["--help"], HEAVY | OF_LOGS | {"numpy", "yaml", "pydantic", "markdown_it"}, 235),
-        (["survey", "check", "{survey}"], HEAVY | OF_LOGS, 575),
-        (["plan", "{survey}"], HEAVY | OF_LOGS, 560),
-        (["report", "app-telemetry", "--data={data}"], HEAVY | OF_LOGS | {"pydantic_settings"}, 635),
+        (["survey", "check", "{survey}"], HEAVY | OF_LOGS, 580),
+        (["plan", "{survey}"], HEAVY | OF_LOGS, 568),
+        (["report", "app-telemetry", "--data={data}"], HEAVY | OF_LOGS | {"pydantic_settings"}, 636),
         (["run", "{survey}", "--devices=50", "--periods=1", "--data={new}"], OF_SERVERS | COMPILED, 1080),
     ],
     ids=["--help", "survey check", "plan", "report", "run"],
