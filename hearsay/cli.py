@@ -6,7 +6,6 @@ import os
 import sys
 from collections.abc import Mapping
 from importlib import import_module
-from importlib.abc import MetaPathFinder
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -42,6 +41,12 @@ class Commands(TyperGroup):
         name, _, rest = super().resolve_command(ctx, args)
         return name, name and _imported(name), rest
 
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        from hearsay.terminal.quick_help import import_help
+
+        import_help()
+        super().format_help(ctx, formatter)
+
 
 def _imported(command: str) -> Any:
     module, _, name = COMMANDS[command][0].partition(":")
@@ -73,7 +78,7 @@ app = typer.Typer(
     epilog="Start with: hearsay demo",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
-    rich_markup_mode="markdown",
+    rich_markup_mode="rich",  # the list of commands has no Markdown: hearsay.terminal.quick_help
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
@@ -105,6 +110,7 @@ def main() -> None:
     sys.meta_path.insert(0, WithoutPandas())
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")  # to look for them takes long; no command uses any
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # matrices are small: threads wait for each other, and burn CPU
+    gc.set_threshold(10_000)  # imports make objects that stay, and Python would search them 100 times
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]  # what a terminal cannot show
     _warn_of_former_name()
@@ -131,7 +137,7 @@ def main() -> None:
         sys.exit(code)
 
 
-class WithoutPandas(MetaPathFinder):
+class WithoutPandas:  # importlib.abc has a class of finders, and imports tempfile and zip files
     """Makes pandas appear as not installed. pyarrow imports it if it can; no command uses it, and it takes long."""
 
     def find_spec(self, fullname: str, path: object, target: object = None) -> None:

@@ -1,6 +1,6 @@
 """What a page must know of a survey to show its results: words, names of values, what it cost, and how to read it."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
 
@@ -8,6 +8,7 @@ import numpy as np
 
 from analytics.mobility import axes_of
 from pages.events import Event, Record, event
+from pages.words import VISITORS, words
 from protocols.errors import counted
 from protocols.planning import AttributePlan, Plan, PrecisionPlan, chance_of_readers, chances, plan
 from protocols.privacy import CentralLoss
@@ -18,18 +19,6 @@ from protocols.survey import Attribute, Survey
 WEEK, DAY = timedelta(weeks=1), timedelta(days=1)
 LARGEST = 2**53  # of the whole numbers that a browser tells apart
 ERROR = 0.01  # the standard error of a share for which the page says how many devices are needed
-PLACES = {"area", "transition"}  # roles of attributes whose values are places
-DEVICES = {"one": "device", "many": "devices", "people": "devices", "kicker": "Survey results"}
-VISITORS = {"one": "visitor", "many": "visitors", "people": "people", "kicker": "Mobility report"}
-
-
-def words(roles: Iterable[str]) -> dict[str, str]:
-    """What to call those who answer attributes of these roles: visitors if there are places, otherwise devices.
-
-    >>> words(["plain", "area"])["many"], words(["plain"])["many"]
-    ('visitors', 'devices')
-    """
-    return DEVICES if PLACES.isdisjoint(roles) else VISITORS
 
 
 def survey_event(

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable, Iterator
 from operator import itemgetter
 from typing import Any, NamedTuple, Protocol, TypeVar
 
-import structlog
 from pydantic import BaseModel, ValidationError
 
 from protocols.errors import ResultsError, UnreadableRecord
@@ -26,8 +25,6 @@ FOREIGN = "was it written by another version, or by something else than a worker
 
 R = TypeVar("R", bound=BaseModel)
 
-log = structlog.get_logger(__name__)
-
 
 class Messages(Protocol):
     """A store of published messages: a data directory, or a Kafka cluster."""
@@ -42,6 +39,9 @@ class Messages(Protocol):
 
 
 def _warn(error: UnreadableRecord) -> None:
+    import structlog  # takes time, and is seldom needed
+
+    log = structlog.get_logger(__name__)
     log.warning("a record is left out", record=error.record, error=error.message, advice=error.hint)
 
 

@@ -6,7 +6,6 @@ The finals that they are made of are kept. So a release that can make them publi
 from collections.abc import Callable
 from typing import Any
 
-import structlog
 from pydantic import ValidationError
 
 from protocols.errors import ResultsError
@@ -17,8 +16,6 @@ ADVICE = (
     "report this as a bug of hearsay; what was collected is kept, and a release in which it is mended publishes the "
     "results of the period when it is started on the same data"
 )
-
-log = structlog.get_logger(__name__)
 
 
 class Refused(Exception):
@@ -54,6 +51,9 @@ class Refusals:
         self._known: dict[tuple[str, FinalKey, str], Refused] = {}
 
     def note(self, refused: Refused) -> None:
+        import structlog  # takes time, and is seldom needed
+
+        log = structlog.get_logger(__name__)
         known = refused.view.name, refused.key, str(refused)
         if known in self._known:
             return

@@ -6,6 +6,8 @@ cell the mean over its surroundings is added, as far as the displacement reaches
 reports do not say.
 """
 
+from __future__ import annotations  # numpy.random is loaded when it is used, and not for a type
+
 from functools import lru_cache
 from typing import NamedTuple
 

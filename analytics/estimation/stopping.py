@@ -11,6 +11,8 @@ attribute it contains the share in 95 of 100 cases or more, and the highest valu
 where the truth is a comb or a spike). It is about a quarter shorter than the interval of the unbiased estimate.
 """
 
+from __future__ import annotations  # numpy.random is loaded when it is used, and not for a type
+
 from hashlib import sha256
 from typing import Protocol
 

@@ -100,8 +100,6 @@ def check(
 
     Example: hearsay survey check survey.yaml
     """
-    from hearsay.terminal.explaining import explain
-
     checked: dict[Path, Scheme] = {}
     codes = [0]
     for path in files:
@@ -110,6 +108,8 @@ def check(
         except SurveyError as error:
             if len(files) == 1:
                 raise  # so that --debug shows where
+            from hearsay.terminal.explaining import explain  # with what SQLite raises
+
             codes.append(explain(error))
     if as_json:
         console.print_json([_facts(scheme) for scheme in checked.values()])
@@ -123,7 +123,7 @@ def _checked(path: Path) -> Scheme:
     from hearsay.survey_files import read_survey
     from protocols.scheme import Scheme
     from protocols.wire import try_reports
-    from stream_app.finals import check_sizes
+    from stream_app.sizes import check_sizes
 
     survey = read_survey(path)
     check_sizes(survey)

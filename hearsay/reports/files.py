@@ -35,7 +35,6 @@ from protocols.privacy import CentralLoss
 from protocols.scheme import Scheme
 from protocols.survey import DAY, HOUR, Survey
 from servers.private_files import private_directory, write_private
-from servers.settings import load
 from views.reading import Results
 from views.refusing import ADVICE
 from views.results import NOWCASTS, MobilityResult, crowds_of, readers_figure
@@ -53,12 +52,13 @@ def open_results(survey: str | None, data: Path | None, kafka: str | None) -> It
     Without both, the directory is that of the survey, or the only one that there is.
     """
     if kafka is not None:
-        from stream_app.kafka import KafkaMessages, Topics  # each takes time that the other does not need
+        from servers.settings import load  # each takes time that a directory does not need
+        from stream_app.kafka import KafkaMessages, Topics
 
         settings = load().at(kafka).kafka
         yield Results(KafkaMessages(settings, Topics(settings.prefix)), say_left_out), data
         return
-    from stream_app.local import LocalStore
+    from stream_app.local import LocalStore  # takes time that a cluster does not need
 
     root = data or known_directory(survey)
     with closing(LocalStore.existing(root / COLLECTOR)) as store:

@@ -26,11 +26,10 @@ from analytics.mobility import (
 )
 from hearsay.terminal import console
 from hearsay.terminal.dates import when
-from pages.about import words as words_of
+from pages.words import words as words_of
 from protocols.arrays import Floats
 from protocols.errors import SettingsError, counted
 from protocols.mechanisms import PlanarChannel
-from protocols.planning import factor_of
 from protocols.privacy import CentralLoss
 from protocols.scheme import Scheme
 from protocols.survey import Calendar
@@ -294,6 +293,8 @@ def readers_line(figure: CentralLoss) -> Text:
     """What readers of all results so far learn about one device."""
     if figure.epsilon is None:
         return Text(f"Readers of all results: no figure. {figure.why}.")
+    from protocols.planning import factor_of  # takes time, and few surveys have a figure
+
     return Text(
         f"Readers of all results so far ({counted(figure.periods, 'period')}): the odds between two values of a device "
         f"that never change move by a factor of at most {factor_of(figure.epsilon)}, but for a chance of "

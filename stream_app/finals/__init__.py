@@ -4,5 +4,4 @@ from stream_app.finals.final import Final, FinalKey, Status, message
 from stream_app.finals.guarantees import PublishedGuarantees, published_guarantees
 from stream_app.finals.noise import Release, release
 from stream_app.finals.reducing import NotCounted, rounded
-from stream_app.finals.sizes import check_sizes
 from stream_app.finals.units import published_sums, sums_of_period, sums_through

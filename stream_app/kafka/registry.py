@@ -18,10 +18,10 @@ from protocols.survey import Survey
 from protocols.wire import collectable
 from servers.kafka_clients import DURABLE, connected
 from servers.settings import KafkaSettings
-from stream_app.finals.sizes import check_sizes
 from stream_app.kafka.reading import header, read_topic
 from stream_app.kafka.topics import ANSWER_SECONDS, Topics
 from stream_app.log.codec import RECORD_BYTES
+from stream_app.sizes import check_sizes
 
 FINGERPRINT_HEADER = "fingerprint"
 

@@ -18,8 +18,6 @@ from pathlib import Path
 from time import monotonic
 from types import TracebackType
 
-import structlog
-
 from protocols.errors import DeliveryError, FingerprintChanged, LogError, StateError
 from protocols.randomness import Keyring
 from protocols.scheme import Scheme
@@ -39,7 +37,6 @@ FLUSH_BYTES = 32 << 20  # flush automatically when about this much has not been 
 UNSYNCED_BYTES = 4 << 20
 """Sync when about this much of a log is not on disk: so much is kept in memory, in case a sync fails."""
 REPORT_BYTES = 10  # what a report takes at least, wherever it stands: a token and a gap
-log = structlog.get_logger(__name__)
 
 
 class EmbeddedApp(AbstractContextManager["EmbeddedApp"]):
@@ -97,6 +94,9 @@ class EmbeddedApp(AbstractContextManager["EmbeddedApp"]):
             )
 
         def note(cut: Cut) -> None:
+            import structlog  # takes time, and is seldom needed
+
+            log = structlog.get_logger(__name__)
             lost = reports_in(cut.records, cut.damaged_bytes, schemes.get, self.clock_key)
             mark = replace(counter.mark, acceptances=counter.mark.acceptances + 1)
             self.store.write([Write(state_key("count", partition, "accepted"), Acceptance(mark, lost).encode())])

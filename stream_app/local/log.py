@@ -23,8 +23,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-import structlog
-
 from protocols.errors import LogError
 from servers.private_files import create_private, open_private, write_private
 from stream_app.counting.judging import Record
@@ -35,8 +33,6 @@ LARGE_BYTES = 1 << 20
 """How large a log may be before it begins anew."""
 SAME_BACKUP = "restore the logs and the results from the same backup"
 OR_RECOVER = f"{SAME_BACKUP}; or let the rest go on: `hearsay recover --data` shows what is lost, if anything is"
-
-log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True)
@@ -129,6 +125,9 @@ class LocalLog:
         What is on disk is read back and compared with its checksums: where the disk has lost some of it, this process
         must not confirm anything any more.
         """
+        import structlog  # takes time, and is seldom needed
+
+        log = structlog.get_logger(__name__)
         on_disk = self._path.read_bytes()[: self._synced_bytes]
         head = FileHead.read(on_disk, self._path)
         whole = self._records.from_byte(on_disk, FILE_HEAD_BYTES, head.first)

@@ -11,11 +11,12 @@ from pathlib import Path
 from subprocess import run
 
 import pytest
+import structlog
 from structlog.testing import capture_logs
 
 from protocols.errors import DeliveryError, FingerprintChanged, LogError, ResultsError, StateError
 from stream_app.finals import Final
-from stream_app.local import LocalStore, embedded
+from stream_app.local import LocalStore
 from stream_app.local import log as local_log
 from stream_app.local.log import LocalLog
 from tests.helpers.another_release import never_choose
@@ -272,7 +273,7 @@ def test_what_is_cut_off_a_damaged_log_is_in_the_shortfall_of_the_open_periods(
     path.write_bytes(data)
     lost = 1 + 3 + (ends[2] - ends[1]) // 10
     with monkeypatch.context() as crash:  # when it is noted, but not yet cut off
-        crash.setattr(embedded, "log", None)
+        crash.setattr(structlog, "get_logger", lambda name: None)
         with pytest.raises(AttributeError):
             collector(tmp_path, [SCHEME.survey], KEY, KEY)
     assert path.read_bytes() == data

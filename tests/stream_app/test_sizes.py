@@ -12,8 +12,8 @@ from stream_app.counting.counters import PeriodCounts
 from stream_app.counting.partials import Part
 from stream_app.counting.state import OpenPeriod
 from stream_app.finals import Final, NotCounted
-from stream_app.finals.sizes import check_sizes, counter_bytes, final_bytes, survey_bytes
 from stream_app.merging.survey import HeldPart
+from stream_app.sizes import check_sizes, counter_bytes, final_bytes, survey_bytes
 from tests.helpers.surveys import of_size, scheme_with
 
 
