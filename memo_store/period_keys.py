@@ -14,6 +14,7 @@ have begun are taken over into the drawer, and the state loses its key.
 """
 
 import platform
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
@@ -124,16 +125,10 @@ class PeriodKeys:
 
     def _claim(self, opening: bool) -> None:
         """Note in the store where the keys are, unless it says so; refuse if they are elsewhere."""
-        mine = FLEET, ""
-        if self._drawer is not None:
-            mine = DRAWER, f"{self._drawer.id} {platform.node()}"
-        noted = self._read()
-        while noted.first == "" or (noted.of_release_0_2 and self._drawer is not None):
-            if noted.first:
-                self._take_over(noted)
-            known = noted.first, noted.newest
-            self._link.ask("EVAL", script("claim_keys"), 1, self._state, *known, *mine, int(opening))
-            noted = self._read()
+        noted = self._note("", "", opening)
+        while noted.of_release_0_2 and self._drawer is not None:
+            self._take_over(noted)
+            noted = self._note(noted.first, noted.newest, opening)
         self._require_same_origin(noted.first)
         if self._drawer is not None:
             if noted.drawer != self._drawer.id:
@@ -161,10 +156,15 @@ class PeriodKeys:
             )
 
     def _read(self) -> "_Noted":
-        fields = self._link.ask("HMGET", self._state, "first", "drawer", "newest", "key", "kept")
-        first, drawer, newest, key, kept = (field or b"" for field in fields)
-        id, _, host = drawer.decode().partition(" ")
-        return _Noted(first.decode(), id, host, newest.decode(), key, int(kept or 0))
+        return _Noted.of(self._link.ask("HMGET", self._state, "first", "drawer", "newest", "key", "kept"))
+
+    def _note(self, first: str, newest: str, opening: bool) -> "_Noted":
+        """Note where the keys are, if the state is as this process has read it. What is noted then."""
+        mine = FLEET, ""
+        if self._drawer is not None:
+            mine = DRAWER, f"{self._drawer.id} {platform.node()}"
+        arguments = first, newest, *mine, int(opening)
+        return _Noted.of(self._link.ask("EVAL", script("claim_keys"), 1, self._state, *arguments))
 
     def _slots(self, after: timedelta) -> int:
         """Twice as many as periods can be open."""
@@ -210,6 +210,12 @@ class _Noted:
     newest: str
     key: bytes = field(repr=False)
     kept: int
+
+    @classmethod
+    def of(cls, fields: Sequence[bytes | None]) -> "_Noted":
+        first, drawer, newest, key, kept = (field or b"" for field in fields)
+        id, _, host = drawer.decode().partition(" ")
+        return cls(first.decode(), id, host, newest.decode(), key, int(kept or 0))
 
     @property
     def nothing(self) -> bool:
