@@ -19,6 +19,7 @@ from memo_store import drawer as drawers
 from memo_store.connection.link import Link
 from memo_store.drawer import Drawer
 from memo_store.period_keys import Forgetting
+from memo_store.sealing import Sealer
 from memo_store.store import MemoStore
 from memo_store.survey_memos import SurveyMemos
 from producers import replay as replaying
@@ -26,7 +27,7 @@ from producers.events.interpreting import People
 from producers.events.spool import Spool
 from producers.replay import Replay
 from protocols.errors import HistoryLost, ReplayError, SettingsError, StoreError
-from protocols.randomness import Keyring
+from protocols.randomness import Keyring, later_key
 from protocols.respondent import Respondent
 from servers.redis_server import RedisServer
 from tests.helpers.dying import EVERY, Killed, Steps
@@ -189,6 +190,29 @@ def test_a_drawer_that_is_lost_or_was_replaced_by_a_copy_is_refused(
     with pytest.raises(HistoryLost, match="there is no drawer with period keys of survey 'cdr', and they may be lost"):
         opened(store)
     assert not drawer.exists()
+
+
+def test_periods_that_release_0_2_has_begun_keep_their_key_and_what_was_committed(
+    store: MemoStore, client: redis.Redis, opened: Open, drawer: Path
+) -> None:
+    """It had one key in the store, which gave all later ones, and committed values under the fleet's key."""
+    question, people = SCHEME.questions[0], np.arange(20, dtype=np.uint64)
+    before = opened(store, None)
+    values = before.commit_values(question, people, np.arange(20) % 4, 2)
+    (name,) = client.scan_iter("hearsay:{*}:state")
+    key = bytes(range(32))
+    sealed = Sealer(KEYRING, SCHEME.survey.id, SCHEME.fingerprint).seal("period key 1", key)
+    client.hset(name, mapping={"first": 1, "key": sealed})
+    for _ in range(2):  # a process that dies while it takes them over does it again
+        Drawer.create(drawer, 4).adopt(1, [key, later_key(key, 1)])
+    memos = opened(store)
+    assert memos.commit_values(question, people, np.arange(20) // 5, 2).tolist() == values.tolist()
+    old, new = Respondent(SCHEME, Keyring(later_key(key, 1))), Respondent(SCHEME, Keyring(later_key(key, 2)))
+    assert memos.respondent.tokens(people, 2).tolist() == old.tokens(people, 2).tolist()
+    assert memos.respondent.tokens(people, 3).tolist() != new.tokens(people, 3).tolist(), "drawn, not derived"
+    with pytest.raises(StoreError, match="the key of period 0 of survey 'cdr' is forgotten"):
+        memos.respondent.tokens(people, 0)
+    assert b"key" not in state(client) and state(client)[b"first"] == b"drawer"
 
 
 def test_another_machine_is_refused(
