@@ -55,12 +55,13 @@ class PeriodKey:
     earlier: bool
 
 
-def this_machine() -> str:
-    """What tells this machine from others: its id, or its name where it has no id, as in a container."""
-    for path in MACHINE_IDS:
-        if path.is_file() and (found := path.read_text().strip()):
-            return found
-    return platform.node()
+def this_machine() -> list[str]:
+    """What tells this machine from others: its id, if it has one, and its name, as in a container.
+
+    The first is noted, and any is recognised: the next image of a container may have an id.
+    """
+    ids = [path.read_text().strip() for path in MACHINE_IDS if path.is_file()]
+    return [id for id in ids if id] + [platform.node()]
 
 
 class Drawer:
@@ -73,7 +74,7 @@ class Drawer:
     def create(cls, path: Path, slots: int) -> "Drawer":
         """Make a drawer with free slots, unless there is one."""
         private_directory(path.parent)
-        machine = _digest(this_machine())
+        machine = _digest(this_machine()[0])
         header = HEADER.pack(MAGIC, 0, secrets.token_bytes(16), machine)
         create_private(path, header + slots * FREE)
         return cls(path)
@@ -157,7 +158,7 @@ class _File:
         self.id: str = id.hex()
         if magic != MAGIC:
             raise self._damaged()
-        if machine != _digest(this_machine()):
+        if machine not in map(_digest, this_machine()):
             raise StoreError(
                 f"the period keys in {path} belong to another machine: with forget_after, all processes of an edge run "
                 "on one machine",

@@ -177,8 +177,9 @@ class PeriodKeys:
         return StoreError(
             f"the period keys of survey {self._survey.id!r} are in a drawer on {noted.host}, and "
             f"{self._forgetting.drawer} is not that file: {ON_ONE_MACHINE}",
-            "run this process there, with the drawer of the first one (docs/edge.md, Forgetting); if that file is "
-            "lost, give the survey a new id: its memos stay as they are",
+            "run this process there, with the same drawer (in edge.yaml; of a replay, with the same --data): "
+            "docs/edge.md says how (Forgetting); if that file is lost, give the survey a new id: its memos stay as "
+            "they are",
         )
 
     def _require_same_origin(self, found: str) -> None:

@@ -227,7 +227,7 @@ def test_another_machine_is_refused(
     other.path.unlink()
     (tmp_path / "kept").rename(drawer)
     opened(store)
-    monkeypatch.setattr(drawers, "this_machine", lambda: "another")
+    monkeypatch.setattr(drawers, "this_machine", lambda: ["another"])
     with pytest.raises(StoreError, match=r"belong to another machine: .*docs/edge\.md says how to go on"):
         opened(store)
 
