@@ -169,6 +169,7 @@ def test_two_edges_that_forget_share_a_drawer_and_one_with_another_is_refused(wo
     came, forget = town.in_time(town.calls(100, 2)), "forget_after: 7h\n"
     paths = [world.edge(name, more=f"{forget}drawer: drawer\n") for name in ("data", "twin")]
     world.write(came[:1])
+    world.done("memo", "accept-loss", "--nothing-lost")
     world.done("edge", str(paths[0]), "--once", "--kafka", world.kafka.bootstrap)  # makes the key
     for name in ("twin", "apart"):
         (world.root / name).mkdir()

@@ -6,9 +6,10 @@ import shutil
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -24,7 +25,7 @@ from memo_store.period_keys import Forgetting
 from memo_store.sealing import Sealer
 from memo_store.store import MemoStore
 from memo_store.survey_memos import SurveyMemos
-from producers.edge import EdgeState
+from producers.edge import DirectoryEdge, EdgeState
 from producers.events.choosing import event_type
 from producers.events.interpreting import People
 from producers.events.spool import LENGTH, Spool
@@ -33,12 +34,14 @@ from protocols.arrays import Devices
 from protocols.errors import StoreError
 from protocols.randomness import Keyring
 from protocols.respondent import Respondent
+from servers.private_files import private_directory
 from servers.redis_server import RedisServer
 from tests.helpers.dying import EVERY, Killed, Steps
-from tests.helpers.sinks import rows_by_token
+from tests.helpers.sinks import KeepingSink, rows_by_token
 from tests.producers.events import START, Event, computed, history, nearly_sorted, survey
-from tests.producers.populations import KEYRING
+from tests.producers.populations import CLOCK_KEY, KEYRING
 from tests.producers.test_edge import World
+from tests.producers.test_replay_places_and_sets import METRES, STEADY
 
 SCHEME = survey(budgets="eps: 0.2")
 """Without memos: what is committed are values."""
@@ -224,10 +227,7 @@ def test_a_kill_at_any_moment_loses_no_event_and_doubles_none(
             last, died = last + (every if every == 1 else 5 * every), False
             root = tmp_path / str(last)
             forgetting = Forgetting(AFTER, root / "drawer" / "cdr.keys")
-            opening: Callable[[Respondent], SurveyMemos] = lambda one, how=forgetting: store.survey(  # noqa: E731
-                one, forgetting=how
-            )
-            world = World(root, opening, seeded_keyring(100 + last))
+            world = World(root, partial(store.survey, forgetting=forgetting), seeded_keyring(100 + last))
             world.drop("a.csv", events[:30])
             world.drop("b.csv", events[30:])
             steps.begin(last)
@@ -316,3 +316,45 @@ def test_events_that_release_0_2_has_sealed_for_life_are_read_and_overwritten(tm
         spool.drop_cells()
     assert sorted(link.name for link in links) == ["0.cells", "0.events", "1.events"]
     assert not any(any(link.read_bytes()) for link in links)
+
+
+class Places:
+    """An edge that reads positions, and forgets periods of a day after 30 hours."""
+
+    def __init__(self, root: Path, store: MemoStore) -> None:
+        self._root, self._store = root, store
+        self._dropped = private_directory(root / "dropped")
+        self.drawer = root / "drawer" / "places.keys"
+        self.sink = KeepingSink()
+
+    def edge(self) -> DirectoryEdge:
+        forgetting = Forgetting(timedelta(hours=30), self.drawer)
+        memos = self._store.survey(Respondent(STEADY, KEYRING), forgetting=forgetting)
+        return DirectoryEdge(memos, self.sink, CLOCK_KEY, METRES, self._dropped, self._root / "edge")
+
+    def drop(self, name: str, row: str) -> None:
+        (self._dropped / name).write_text(f"person,time,east,north\n{row}\n")
+
+
+@pytest.mark.parametrize("again", [False, True], ids=["goes on", "is started again"])
+def test_last_cells_are_forgotten_with_their_period(redis_url: str, tmp_path: Path, again: bool) -> None:
+    """Failure would look like: an edge that cannot go on after --end, or reports that depend on whether it was started
+    again."""
+    with MemoStore(redis_url) as store:
+        store.confirm_history()
+        places = Places(tmp_path, store)
+        edge = places.edge()
+        places.drop("a.csv", "p,2026-01-01T10:00:00Z,20,20")
+        edge.take()
+        edge.end(STEADY.survey.start + timedelta(days=5))
+        assert Drawer(places.drawer).first == 3
+        if again:
+            edge.close()
+            edge = places.edge()
+        places.drop("b.csv", "p,2026-01-07T10:00:00Z,,")
+        edge.take()
+        edge.end(STEADY.survey.start + timedelta(days=9))
+        edge.close()
+    first, second = places.sink.frames(STEADY)
+    assert (first.period, second.period) == (0, 6)
+    assert first.answers["place"].tolist() != second.answers["place"].tolist(), "it has no last cell"
