@@ -66,7 +66,9 @@ class PeriodKeys:
         self._checked: set[int] = set()
         self._forgetting = forgetting
         self._drawer: Drawer | None = None
-        self._open(new)
+        if forgetting is not None:
+            self._drawer = self._find(forgetting, new)
+        self._claim(opening=True)
 
     @property
     def first(self) -> int:
@@ -108,20 +110,18 @@ class PeriodKeys:
         assert self._drawer is not None  # nobody asks for keys of a survey that has none
         return self._drawer
 
-    def _open(self, new: bool) -> None:
-        """Find the drawer; make one if the survey has none yet."""
+    def _find(self, forgetting: Forgetting, new: bool) -> Drawer:
+        """The drawer in its file; a new one if the survey has none yet. What is refused makes none."""
         noted = self._read()
-        if self._forgetting is not None:
-            path = self._forgetting.drawer
-            known = path.exists()
-            if not known and noted.first == DRAWER:
-                raise self._another(noted)
-            if not known and noted.nothing and not new:
-                self._require_same_origin("")
-            if noted.first == FLEET or noted.unnoted:
-                self._require_same_origin(FLEET)  # before a drawer is made that nobody needs
-            self._drawer = Drawer(path) if known else Drawer.create(path, self._slots(self._forgetting.after))
-        self._claim(opening=True)
+        if noted.first == FLEET or noted.unnoted:
+            self._require_same_origin(FLEET)
+        if forgetting.drawer.exists():
+            return Drawer(forgetting.drawer)
+        if noted.first == DRAWER:
+            raise self._another(noted)
+        if noted.nothing and not new:
+            self._require_same_origin("")
+        return Drawer.create(forgetting.drawer, self._slots(forgetting.after))
 
     def _claim(self, opening: bool) -> None:
         """Note in the store where the keys are, unless it says so; refuse if they are elsewhere."""
