@@ -1,18 +1,20 @@
 """The drawer of an edge: one small private file with the keys of open periods.
 
-Files, logs and copies that grow keep what was written to them for as long as their blocks last. So what must be
-forgotten is sealed under a key of its period, and that key is in this file only. It is forgotten by writing zeros over
-it, in place:
+Files, logs and copies that grow keep what was written to them for as long as their blocks last.
+So what must be forgotten is sealed under a key of its period, and that key is in this file only.
+It is forgotten by writing zeros over it, in place:
 
-    header   MAGIC, the first period whose key is not forgotten, the id of the drawer, a digest of its machine
+    header   MAGIC, the first period whose key is not forgotten, the drawer's id, a digest of its
+             machine
     slots    of 40 bytes: a period plus 1, and its key; zeros in a slot that is free
 
-A key is drawn from the system when its period is first asked for, never from another key. So a copy of the file reads
-the periods that were open when it was made, and no later ones.
+A key is drawn from the system when its period is first asked for, never from another key. So a
+copy of the file reads the periods that were open when it was made, and no later ones.
 
-No write of more than 8 bytes is whole after a crash. So a key is on disk before its period is, and is overwritten after
-its period was. A slot without a period may have what is left of a key: whoever opens the file next overwrites that.
-Processes of one machine share the file, under a lock.
+No write of more than 8 bytes is whole after a crash. So a key is on disk before its period is,
+and is overwritten after its period was. A slot without a period may have what is left of a key:
+whoever opens the file next overwrites that. Processes of one machine share the file, under a
+lock.
 """
 
 import fcntl
@@ -40,7 +42,7 @@ PERIOD = struct.Struct("<Q")
 FREE = bytes(SLOT.size)
 KEY_BYTES = 32
 EARLIER = 1 << 63
-"""Is added to a period whose reports were begun by release 0.2, which sealed commits under the fleet's key."""
+"""Is added to a period that release 0.2 has begun: its commits are sealed under the fleet's key."""
 MACHINE_IDS = Path("/etc/machine-id"), Path("/var/lib/dbus/machine-id")
 LOCK_SECONDS = 60.0
 """More than any other process needs for a few writes."""
@@ -109,7 +111,7 @@ class Drawer:
             return known
 
     def adopt(self, first: int, keys: Sequence[bytes]) -> None:
-        """Take over the keys that release 0.2 has used, of periods from `first` on. Repeating it changes nothing."""
+        """Take over the keys of release 0.2, of periods from `first` on. It may be repeated."""
         self.forget(first - 1)
         with self._opened() as file:
             known = file.keys()
@@ -149,7 +151,8 @@ class _File:
         self._descriptor = descriptor
         self._path = path
         size = os.fstat(descriptor).st_size
-        whole = size - size % SLOT.size  # a process that died while the file grew has left a part of a free slot
+        # A process that died while the file grew has left a part of a free slot.
+        whole = size - size % SLOT.size
         self._content = os.pread(descriptor, whole, 0)
         if whole < HEADER.size:
             raise self._damaged()
@@ -160,8 +163,8 @@ class _File:
             raise self._damaged()
         if machine not in map(_digest, this_machine()):
             raise StoreError(
-                f"the period keys in {path} belong to another machine: with forget_after, all processes of an edge run "
-                "on one machine",
+                f"the period keys in {path} belong to another machine: with forget_after, all "
+                "processes of an edge run on one machine",
                 "run the edge where that file was made; docs/edge.md says how to go on (Forgetting)",
             )
 
@@ -185,7 +188,7 @@ class _File:
         self._write(FIRST_AT, PERIOD.pack(period))
 
     def erase_left(self) -> None:
-        """Overwrite the slots of forgotten periods, and what a process that died has left in others."""
+        """Overwrite slots of forgotten periods, and what a process that died has left."""
         for at in self._slots():
             slot = self._content[at : at + SLOT.size]
             (number,) = PERIOD.unpack_from(slot)

@@ -1,16 +1,18 @@
-"""Keys of periods that are forgotten, so that an edge that is stolen does not tell its past (`--forget-after`).
+"""Keys of periods that are forgotten, so that an edge that is stolen does not tell its past
+(`--forget-after`).
 
-What is drawn for a period (round 2, one-shot noise, tokens) and what is sealed in it (open events, last cells, commits)
-then comes from a key of that period, and not from the fleet's key, which is for life. The keys are in the drawer
-(`drawer.py`), and nowhere else.
+What is drawn for a period (round 2, one-shot noise, tokens) and what is sealed in it (open
+events, last cells, commits) then comes from a key of that period, and not from the fleet's key,
+which is for life. The keys are in the drawer (`drawer.py`), and nowhere else.
 
-A survey's state in the store says which drawer that is: a process that has another one, or none, would draw other
-noise, and is refused. It also has a check of each key that was used, from which the key does not follow: a drawer that
-was replaced by a copy is refused, too. If a survey was begun without keys of periods, the state says FLEET for good:
-with two keys, a period would have two reports.
+A survey's state in the store says which drawer that is: a process that has another one, or none,
+would draw other noise, and is refused. It also has a check of each key that was used, from which
+the key does not follow: a drawer that was replaced by a copy is refused, too. If a survey was
+begun without keys of periods, the state says FLEET for good: with two keys, a period would have
+two reports.
 
-Release 0.2 had one key in the state, sealed under the fleet's key, which gave all later ones. Those of periods that
-have begun are taken over into the drawer, and the state loses its key.
+Release 0.2 had one key in the state, sealed under the fleet's key, which gave all later ones.
+Those of periods that have begun are taken over into the drawer, and the state loses its key.
 """
 
 import platform
@@ -20,7 +22,7 @@ from datetime import timedelta
 from pathlib import Path
 
 from memo_store.connection.epochs import script
-from memo_store.connection.link import Link
+from memo_store.connection.link import Command, Link
 from memo_store.drawer import Drawer, PeriodKey
 from memo_store.sealing import Sealer
 from protocols.errors import HistoryLost, SettingsError, StoreError
@@ -34,7 +36,7 @@ ON_ONE_MACHINE = "with forget_after, all processes of an edge run on one machine
 
 @dataclass(frozen=True)
 class Forgetting:
-    """How long after its end a period is forgotten, and the file of the keys of those that are not."""
+    """How long after its end a period is forgotten, and the file of keys of the others."""
 
     after: timedelta
     drawer: Path
@@ -56,7 +58,7 @@ class PeriodKeys:
     def __init__(
         self, link: Link, survey: Survey, sealer: Sealer, state: str, forgetting: Forgetting | None, new: bool
     ) -> None:
-        """`state` is the key of the survey's state. `new`: the store cannot have lost a note of this survey."""
+        """`state` is the key of the survey's state. `new`: the store cannot have lost its note."""
         self.forget_after = None if forgetting is None else forgetting.after
         require_longer_than_grace(survey, self.forget_after)
         self._link = link
@@ -76,7 +78,10 @@ class PeriodKeys:
         return self._own.first
 
     def of(self, period: int) -> PeriodKey:
-        """The key of a period, drawn at first use. Raises StoreError if it is forgotten, or another one than before."""
+        """The key of a period, drawn at first use.
+
+        Raises StoreError if it is forgotten, or another one than before.
+        """
         found = self._own.key(period)
         if found is None:
             first = self._survey.calendar.bounds(self.first)[0].isoformat()
@@ -111,7 +116,7 @@ class PeriodKeys:
         return self._drawer
 
     def _find(self, forgetting: Forgetting, new: bool) -> Drawer:
-        """The drawer in its file; a new one if the survey has none yet. What is refused makes none."""
+        """The drawer; a new one if the survey has none yet. What is refused makes none."""
         noted = self._read()
         if noted.first == FLEET or noted.unnoted:
             self._require_same_origin(FLEET)
@@ -137,7 +142,7 @@ class PeriodKeys:
                 self._drawer.forget(noted.kept - 1)
 
     def _take_over(self, noted: "_Noted") -> None:
-        """Put the keys of all periods that release 0.2 has begun into the drawer. Later ones are drawn."""
+        """Put the keys of periods that release 0.2 has begun into the drawer."""
         first = int(noted.first)
         key = self._sealer.unseal(f"period key {first}", noted.key)
         begun = range(first, int(noted.newest or -1) + 1)
@@ -147,11 +152,14 @@ class PeriodKeys:
         """Refuse a key that is not the one with which the reports of a period were begun."""
         self._claim(opening=False)
         name, check = f"check {period}", Keyring(key.key).key(("check", self._survey.id)).hex()
-        _, found = self._link.run([("HSETNX", self._state, name, check), ("HGET", self._state, name)], atomic=True)
+        note_first: Command = ("HSETNX", self._state, name, check)
+        read: Command = ("HGET", self._state, name)
+        _, found = self._link.run([note_first, read], atomic=True)
         if found.decode() != check:
             raise StoreError(
-                f"the key of period {period} of survey {self._survey.id!r} in {self._own.path} is not the one that its "
-                "reports were begun with: the file was replaced, or the survey has reported with another one",
+                f"the key of period {period} of survey {self._survey.id!r} in {self._own.path} is not "
+                "the one that its reports were begun with: the file was replaced, or the survey has "
+                "reported with another one",
                 "put the file back that was there; if it is lost, give the survey a new id: its memos stay as they are",
             )
 
@@ -159,7 +167,7 @@ class PeriodKeys:
         return _Noted.of(self._link.ask("HMGET", self._state, "first", "drawer", "newest", "key", "kept"))
 
     def _note(self, first: str, newest: str, opening: bool) -> "_Noted":
-        """Note where the keys are, if the state is as this process has read it. What is noted then."""
+        """Note where the keys are, if the state is as it was read. What is noted then."""
         mine = FLEET, ""
         if self._drawer is not None:
             mine = DRAWER, f"{self._drawer.id} {platform.node()}"
@@ -177,9 +185,9 @@ class PeriodKeys:
         return StoreError(
             f"the period keys of survey {self._survey.id!r} are in a drawer on {noted.host}, and "
             f"{self._forgetting.drawer} is not that file: {ON_ONE_MACHINE}",
-            "run this process there, with the same drawer (in edge.yaml; of a replay, with the same --data): "
-            "docs/edge.md says how (Forgetting); if that file is lost, give the survey a new id: its memos stay as "
-            "they are",
+            "run this process there, with the same drawer (in edge.yaml; of a replay, with the same "
+            "--data): docs/edge.md says how (Forgetting); if that file is lost, give the survey a new "
+            "id: its memos stay as they are",
         )
 
     def _require_same_origin(self, found: str) -> None:
