@@ -29,6 +29,11 @@ def directory_of(survey: str, named: Path | None) -> Path:
     return named or HOME / survey
 
 
+def drawer_in(directory: Path, survey: str) -> Path:
+    """The drawer of a survey in a directory of drawers."""
+    return directory / f"{survey}.keys"
+
+
 def known_directory(survey: str | None) -> Path:
     """The data directory to read, where none was named: that of the survey, or the only one that there is."""
     known = sorted(path.parent for path in HOME.glob(f"*/{COLLECTOR}"))
@@ -78,6 +83,10 @@ class DataDirectory:
     @property
     def redis(self) -> Path:
         return private_directory(self.root / "redis")
+
+    def drawer(self, survey: str) -> Path:
+        """The keys of a survey's open periods, if periods are forgotten. It is never copied."""
+        return drawer_in(self.root / "drawer", survey)
 
     def epochs_note(self, survey: str) -> Path:
         """What the last run of a survey has seen of the memo store (memo_storage.py)."""

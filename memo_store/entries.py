@@ -32,7 +32,7 @@ class AttributeEntries:
         Raises StoreError if the period is closed.
         """
         commits = self._state.commits(self._tables.commits, period)
-        pads = self._state.sealer.commit_pads(self._question.name, devices, period)
+        pads = self._state.sealer_of(period).commit_pads(self._question.name, devices, period)
         committed, words = commits.find(placed.names)
         tags = np.where(committed, words ^ pads, self._tags(devices, cells))
         used = self._tables.used

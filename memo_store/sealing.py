@@ -41,6 +41,10 @@ class Sealer:
         """Of a question, by its id. No survey's id has a space."""
         return Sealer(self._keyring, f"question {question}", question)
 
+    def of_period(self, keyring: Keyring) -> "Sealer":
+        """Of the same survey, under the key of a period that will be forgotten."""
+        return Sealer(keyring, self._survey, self._fingerprint)
+
     def table(self, kind: str, attribute: str = "") -> str:
         return self._key_of_id("table", kind, attribute)[:8].hex()
 

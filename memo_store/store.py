@@ -2,12 +2,13 @@
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any
 
 from memo_store.connection.epochs import LOSS_NOTE, STORE_ID, Epochs, Seen, epoch_keys
 from memo_store.connection.link import Client, Link, warn_unless_durable
 from memo_store.ledger import StoreStats, read_stats
+from memo_store.period_keys import Forgetting
 from memo_store.survey_memos import SurveyMemos
 from protocols.errors import StoreError
 from protocols.respondent import Respondent
@@ -45,17 +46,17 @@ class MemoStore(Link, AbstractContextManager["MemoStore"]):
         """Whether an operator has confirmed that every shard's history is complete."""
         return all(self.run([("HGET", key, "confirmed") for key in epoch_keys()]))
 
-    def survey(self, respondent: Respondent, seen: Seen = (), forget_after: timedelta | None = None) -> SurveyMemos:
+    def survey(self, respondent: Respondent, seen: Seen = (), forgetting: Forgetting | None = None) -> SurveyMemos:
         """The memos of one survey's devices.
 
         `seen` is what an earlier process has seen of this store (`SurveyMemos.seen`). If the store has lost data since,
-        presence counts as lost. With `forget_after`, reports are drawn from period keys, which are forgotten so long
+        presence counts as lost. With `forgetting`, reports are drawn from period keys, which are forgotten some time
         after the end of their period (`period_keys`); this must be said each time, from the first time on.
 
         Raises FingerprintChanged if the survey's id was used with other terms, and HistoryLost if the survey has a cap
         and the store's history is not confirmed. Under a new secret, values that have memos get second ones.
         """
-        return SurveyMemos(self, respondent, self._now, seen, forget_after)
+        return SurveyMemos(self, respondent, self._now, seen, forgetting)
 
     def stats(self) -> StoreStats:
         """How much was spent, by how many devices, and how large the store is. Needs no key."""

@@ -44,7 +44,7 @@ class SurveyMemos(SurveyState):
         """For one-shot surveys: each device's value of this period, the first one given."""
         self.require_open(period)
         placed = self.placed(devices)
-        pads = self.sealer.commit_pads(question.name, devices[placed.order], period)
+        pads = self.sealer_of(period).commit_pads(question.name, devices[placed.order], period)
         sealed = placed.of_first(values.astype(np.uint64)[placed.order] ^ pads)
         table = self.tables[question.name].commits
         counting = self.guarded(period, lambda: self.commits(table, period).committing(placed.names, sealed))

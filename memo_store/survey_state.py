@@ -7,7 +7,7 @@ dropped. `guarded` repeats work after the store has lost data.
 """
 
 from collections.abc import Callable
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import ParamSpec, TypeVar
 
 import numpy as np
@@ -15,13 +15,14 @@ import numpy as np
 from memo_store.connection.epochs import EpochLost, Epochs, Seen, script
 from memo_store.connection.layout import Placed
 from memo_store.connection.link import Link
-from memo_store.period_keys import PeriodKeys
+from memo_store.period_keys import Forgetting, PeriodKeys
 from memo_store.registry import AttributeTables, SurveyRecord, presence_table, register
 from memo_store.sealing import Sealer
 from memo_store.tables.memos import HELD_BYTES, HeldMemos
 from memo_store.tables.period_commits import PeriodCommits, close_commits, period_closed
 from protocols.arrays import Devices
 from protocols.errors import HistoryLost, StoreUnavailable
+from protocols.randomness import Keyring
 from protocols.respondent import Respondent
 from protocols.survey import MICROSECOND, micros
 
@@ -50,7 +51,7 @@ class SurveyState:
         respondent: Respondent,
         now: Callable[[], datetime],
         seen: Seen,
-        forget_after: timedelta | None,
+        forgetting: Forgetting | None,
     ) -> None:
         """`seen` is what an earlier process has seen of the store."""
         self.link = link
@@ -59,9 +60,9 @@ class SurveyState:
         self.epochs = Epochs(link, seen)
         self.record = self._register(None)
         name, new = presence_table(sealer), not seen and self.epochs.confirmed
-        self.keys = PeriodKeys(link, scheme.survey, sealer, _key(name, "state"), forget_after, new)
+        self.keys = PeriodKeys(link, scheme.survey, sealer, _key(name, "state"), forgetting, new)
         self.respondent = respondent
-        if forget_after is not None:
+        if forgetting is not None:
             self.respondent = Respondent(scheme, respondent.keyring, self.keys.ring)
         self.tables = {a.name: AttributeTables.of(sealer, self.record, a) for a in self.record.attributes}
         self._now = now
@@ -141,6 +142,13 @@ class SurveyState:
             self._commits[table, period] = PeriodCommits(self.epochs, self.scheme.survey.id, table, period)
         return self._commits[table, period]
 
+    def sealer_of(self, period: int) -> Sealer:
+        """What is committed in a period is sealed with: a key that is forgotten, if the survey has such keys."""
+        if self.keys.forget_after is None:
+            return self.sealer
+        key = self.keys.of(period)
+        return self.sealer if key.earlier else self.sealer.of_period(Keyring(key.key))
+
     def guarded(self, period: int, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Do the work. If the store has lost data, recover and do it again, unless the survey may not go on."""
         for _ in range(MOST_LOSSES):
@@ -159,7 +167,7 @@ class SurveyState:
         """Continue with a store that was emptied or went back in time.
 
         Memos are derived again when they are looked up, committed ones too. The commits this process knows are written
-        again, and so is the period key. Presence is lost.
+        again, and so is the note of where period keys are. Presence is lost.
 
         Reports of this period, and of later open ones, may have been recorded before the loss. They are lost too, so
         each of these periods is a loss for the next one. The store has also lost its list of earlier losses; this

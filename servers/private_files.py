@@ -81,6 +81,28 @@ def create_private(path: Path, data: bytes | str) -> None:
     sync_directory(path.parent)
 
 
+def overwrite(path: Path, begin: int = 0) -> None:
+    """Write zeros over a file from a position on, in place; they are on disk when this returns.
+
+    For content that is sealed under a key that is for life. On disks that write elsewhere this does not help.
+    """
+    with path.open("r+b") as file:
+        left = file.seek(0, os.SEEK_END) - begin
+        file.seek(begin)
+        while left > 0:
+            left -= file.write(bytes(min(left, 1 << 20)))
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def discard(path: Path) -> None:
+    """Remove a file whose content must be gone, if it is there."""
+    if path.exists():
+        overwrite(path)
+        path.unlink()
+        sync_directory(path.parent)
+
+
 def sync_directory(path: Path) -> None:
     """Put the names of new files in a directory on disk."""
     directory = os.open(path, os.O_RDONLY)

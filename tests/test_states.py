@@ -4,31 +4,45 @@
 has changed have files of their own beside it.
 """
 
+import csv
 import json
 import tarfile
+from collections import Counter
+from contextlib import closing
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from redis import Redis
 
 from gateway.door.keys import Chain, FormerState, KeyState, Link, OpenKey
 from gateway.service import StateFile
+from hearsay.data_directory import DataDirectory
 from hearsay_device.terms import read_terms
 from lab.seeded_keyrings import seeded_keyring
+from memo_store.drawer import Drawer
+from memo_store.sealing import Sealer
+from producers.events.choosing import event_type
 from protocols.scheme import Scheme
 from protocols.survey_text import parse_survey
 from protocols.wire import decode_frame
+from servers.redis_server import local
 from stream_app.counting.partials import Part, decode_partial
 from stream_app.counting.partition_counter import PartitionCounter
 from stream_app.finals.final import Final
 from stream_app.kafka.registry import FINGERPRINT_HEADER, published_in
+from stream_app.local import LocalStore
 from stream_app.merging.merger import Merger
 from tests.clients.libraries import LIBRARIES, Clock, open_device
 from tests.helpers.nursery import run
 from tests.stream_app.worlds import KEY, SURVEYS
+from views.reading import Results
 
 KEPT = Path(__file__).parent / "states" / "of-0.2.tar.xz"
+KEPT_EDGE = KEPT.with_name("edge-of-0.2.tar.xz")
+"""An edge with forget_after, as release 0.2 has it: files that it removed are in `erased`, its events in `truth`."""
 BEGIN = 1767268800.0  # 2026-01-01, noon
 OPEN = OpenKey(survey="tiny", fingerprint="f" * 32, period=3, key=bytes(range(32)), until=BEGIN + 86_400)
 KEYS = FormerState(chain=Chain(hour=int(BEGIN // 3600), link=bytes(range(32, 64))), keys=(OPEN,))
@@ -113,3 +127,67 @@ def test_topics_and_the_tables_of_workers_are_read(kept: Path) -> None:
     (final,) = (Final.decode(value) for _, value in records["finals"])
     counts: Any = final.counts
     assert final.period == 0 and counts["colour"].total == 2
+
+
+def opened(path: Path, sealer: Sealer) -> int:
+    """How many events of a file of an edge open with a key that is for life."""
+    content, at, found = path.read_bytes(), 0, 0
+    while at < len(content) and any(content[at : at + 4]):
+        piece = content[at + 4 : at + 4 + int.from_bytes(content[at : at + 4], "little")]
+        found += len(sealer.unseal(f"{path.name} {at}", piece)) // event_type(1).itemsize
+        at += 4 + len(piece)
+    return found
+
+
+def memos_in(redis: Path) -> dict[tuple[bytes, bytes], bytes]:
+    """By table and pseudonym: the memos of a device."""
+    with local(redis) as server, Redis.from_url(server.url) as client:
+        tables = [name for name, about in client.hgetall("hearsay:tables").items() if b'"memos"' in about]
+        names = {name.split()[0] for name in tables}
+        keys = [key for key in client.scan_iter("hearsay:*") if key.rpartition(b":")[2] in names]
+        return {(key, name): record for key in keys for name, record in client.hgetall(key).items()}
+
+
+def rows_of(path: Path) -> list[tuple[str, datetime]]:
+    with path.open() as file:
+        return [(row["msisdn"], datetime.fromisoformat(row["at"])) for row in csv.DictReader(file)]
+
+
+def test_an_edge_that_forgets_goes_on_with_what_is_open_and_has_a_drawer_then(tmp_path: Path) -> None:
+    """It was stopped in the middle of period 3, with the keys of periods 1, 2 and 3 to come in its Redis.
+
+    Failure would look like: a person more or less in period 3, other memos, or events that open when 3 is forgotten.
+    """
+    with tarfile.open(KEPT_EDGE) as states:
+        states.extractall(tmp_path, filter="data")
+    root = tmp_path / "edge-of-0.2"
+    data, spool = root / "data", root / "data/edge/calls/open/3.events"
+    scheme = Scheme(parse_survey((root / "calls.yaml").read_text()))
+    fleet = Sealer(DataDirectory(data).fleet_keyring(), "events calls", scheme.fingerprint)
+    truth = [row for path in sorted((root / "truth").iterdir()) for row in rows_of(path)]
+    erased = sum(opened(root / "erased" / f"{period}.events", fleet) for period in range(3))
+    assert erased + opened(spool, fleet) == len(truth), "the control: what was removed opens with the fleet's key"
+    memos = memos_in(data / "redis")
+    link = root / "3.events"
+    link.hardlink_to(spool)
+    later = [
+        ("+33000000061", datetime(2026, 1, 1, 23, tzinfo=UTC)),
+        ("+33000000061", datetime(2026, 1, 2, 4, tzinfo=UTC)),
+    ]
+    lines = [f"{person},{at.isoformat()},east\n" for person, at in later]
+    (root / "dropped" / "f.csv").write_text("msisdn,at,cell\n" + "".join(lines))
+    ended = run("edge", str(root / "edge.yaml"), "--end", "2026-01-04T00:00:00Z", "--json")
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    assert json.loads(ended.stdout)["rows"] == len(truth) + len(later)
+    people = {((at - datetime(2026, 1, 1, tzinfo=UTC)) // timedelta(hours=6), person) for person, at in truth + later}
+    with closing(LocalStore.existing(data / "collector")) as store:
+        counted = [(final.period, final.n) for final in Results(store).histograms("calls") if final.n]
+    assert counted == sorted(Counter(period for period, _ in people).items())
+    after = memos_in(data / "redis")
+    assert memos and all(after[name].startswith(record) for name, record in memos.items())
+    drawer = Drawer(data / "drawer" / "calls.keys")
+    assert (drawer.first, drawer.periods) == (10, [])
+    assert not any(link.read_bytes()), "what 0.2 has sealed for life is overwritten"
+    with local(data / "redis") as server, Redis.from_url(server.url) as client:
+        (state,) = [key for key in client.scan_iter("hearsay:*:state") if client.hexists(key, "first")]
+        assert client.hget(state, "first") == b"drawer" and not client.hexists(state, "key")

@@ -7,12 +7,11 @@ The rest of a run is the same for all.
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
-from datetime import timedelta
 from pathlib import Path
 
 from hearsay.data_directory import DataDirectory, left_as_it_was
 from hearsay.running.memo_storage import survey_memos
-from memo_store.period_keys import require_longer_than_grace
+from memo_store.period_keys import Forgetting, require_longer_than_grace
 from memo_store.survey_memos import SurveyMemos
 from producers.sinks import DirectorySink, Sink, require_source_clock
 from protocols.respondent import Respondent
@@ -43,7 +42,7 @@ def collect(
     survey: Survey,
     settings: Settings,
     kafka: str | None,
-    forget_after: timedelta | None = None,
+    forgetting: Forgetting | None = None,
     captured: tuple[Path, int] | None = None,
 ) -> Iterator[Collection]:
     """A collection in this process, on the Kafka cluster at `kafka`, or captured for one: a directory, and partitions.
@@ -52,7 +51,7 @@ def collect(
     leaves nothing behind.
     """
     require_source_clock(survey)
-    require_longer_than_grace(survey, forget_after)
+    require_longer_than_grace(survey, None if forgetting is None else forgetting.after)
     settings, scheme = settings.at(kafka), Scheme(survey)
     if captured is not None:
         opened = _captured(data, scheme, settings, *captured)
@@ -61,7 +60,7 @@ def collect(
     with (
         left_as_it_was(data.root),
         opened as (destination, sink, clock_key, results),
-        survey_memos(data, settings, Respondent(scheme, data.fleet_keyring()), forget_after) as memos,
+        survey_memos(data, settings, Respondent(scheme, data.fleet_keyring()), forgetting) as memos,
     ):
         data.record_destination(survey.id, destination)
         yield Collection(memos, sink, clock_key, results)

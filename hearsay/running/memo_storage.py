@@ -8,7 +8,6 @@ survey it notes what was last seen of the store, so that a loss between two runs
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from datetime import timedelta
 from pathlib import Path
 
 from pydantic import TypeAdapter, ValidationError
@@ -16,6 +15,7 @@ from pydantic import TypeAdapter, ValidationError
 from hearsay.data_directory import DataDirectory, damaged
 from hearsay.running.limits import require_within
 from memo_store.connection import Seen
+from memo_store.period_keys import Forgetting
 from memo_store.registry import registered
 from memo_store.store import MemoStore
 from memo_store.survey_memos import SurveyMemos
@@ -74,13 +74,13 @@ def memo_store(data: DataDirectory | None, settings: Settings, or_another: bool 
 
 @contextmanager
 def survey_memos(
-    data: DataDirectory, settings: Settings, respondent: Respondent, forget_after: timedelta | None = None
+    data: DataDirectory, settings: Settings, respondent: Respondent, forgetting: Forgetting | None = None
 ) -> Iterator[SurveyMemos]:
     """The memos of a survey. What is seen of the store is noted in the data directory, losses of presence too."""
     survey = respondent.scheme.survey.id
     with memo_store(data, settings) as store:
         require_within(settings.limits, respondent.scheme, registered(store, respondent.keyring))
-        memos = store.survey(respondent, _seen(data.epochs_note(survey)), forget_after)
+        memos = store.survey(respondent, _seen(data.epochs_note(survey)), forgetting)
 
         def note() -> None:
             _note_store(data, settings, store)

@@ -9,11 +9,12 @@ from pathlib import Path
 
 import structlog
 
-from hearsay.data_directory import DataDirectory
+from hearsay.data_directory import DataDirectory, drawer_in
 from hearsay.reports.files import require_results
 from hearsay.running.collecting import collect
 from hearsay.survey_files import MAX_BYTES, read_survey, read_text
 from hearsay.terminal import console
+from memo_store.period_keys import Forgetting
 from producers.edge import EdgeDeclaration, EdgeState, open_edge, parse_edge
 from producers.events import Inspection, Options, inspect, refuse_faulty
 from producers.files import event_paths
@@ -53,8 +54,9 @@ def replay_events(
     with event_paths(sources) as paths:
         refuse_faulty(survey, paths, options)
         directory = DataDirectory(data)
+        forgetting = None if forget_after is None else Forgetting(forget_after, directory.drawer(survey.id))
         with (
-            collect(directory, survey, load(), kafka, forget_after, captured) as to,
+            collect(directory, survey, load(), kafka, forgetting, captured) as to,
             console.progress("replaying") as step,
             ctrl_c_asks() as stop,
         ):
@@ -135,7 +137,7 @@ def run_edge(
 
         limit_decompression(events.max_batch_bytes)
     with (
-        collect(data, survey, load(), kafka, declared.forget_after) as to,
+        collect(data, survey, load(), kafka, _forgetting(declared, survey.id, data, beside)) as to,
         closing(open_edge(declared, beside, to.memos, to.sink, to.clock_key, events)) as edge,
         console.progress("reading events") as step,
         ctrl_c_asks() as stop,
@@ -159,6 +161,15 @@ def run_edge(
         except Stopped as stopped:
             log.info("edge stopped", reason=stopped.message)
         return EdgeRun(before, edge.state)
+
+
+def _forgetting(declared: EdgeDeclaration, survey: str, data: DataDirectory, beside: Path) -> Forgetting | None:
+    """What an edge forgets; its drawer is in its data, if no directory for several processes is declared."""
+    if declared.forget_after is None:
+        return None
+    own = data.drawer(survey)
+    drawer = own if declared.drawer is None else drawer_in(beside / declared.drawer, survey)
+    return Forgetting(declared.forget_after, drawer)
 
 
 def _wait(stop: Stop) -> bool:

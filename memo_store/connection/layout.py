@@ -4,7 +4,8 @@
     hearsay:{SHARD}:TABLE            a hash: pseudonym of a device -> its record
     hearsay:{0}:TABLE                a fleet's presence, sealed (presence.py)
     hearsay:{SHARD}:TABLE@PERIOD     what each device has committed in an open period (period_commits.py)
-    hearsay:{TABLE}:state            of a survey: its newest period, and the last closed one (survey_state.py)
+    hearsay:{TABLE}:state            of a survey: its newest period, and the last closed one (survey_state.py); where
+                                     the keys of its periods are (period_keys.py)
     hearsay:{TABLE}:open, :lost      its open periods, and those in which presence was lost
     hearsay:store                    the store's id (epochs.py)
     hearsay:surveys, hearsay:tables  all surveys and tables: public terms, no devices (registry.py)

@@ -77,6 +77,9 @@ class EdgeDeclaration(BaseModel, frozen=True, extra="forbid"):
     forget_after: Duration | None = Field(
         None, description="erase the keys of a period so long after its end, from the survey's first report on"
     )
+    drawer: str | None = Field(
+        None, description="with forget_after: the directory of period keys, one for all processes of this machine"
+    )
     data: str = Field(description="the directory of keys, open periods and results; private")
 
     @model_validator(mode="after")
@@ -87,6 +90,8 @@ class EdgeDeclaration(BaseModel, frozen=True, extra="forbid"):
         for name in OWN:
             if not isinstance(self.columns.get(name, ""), str):
                 raise ValueError(f"columns: {name} is one column")
+        if self.drawer is not None and self.forget_after is None:
+            raise ValueError("drawer: only periods that are forgotten have keys of their own; write forget_after, too")
         if (self.events.topic is None) != (self.idle is None):
             raise ValueError("idle is needed with a topic, and only there: a partition without events holds all up")
         if self.events.topic is not None:

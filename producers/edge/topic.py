@@ -34,7 +34,7 @@ from producers.stopping import Stop, never
 from protocols.errors import ReplayError, ServerUnavailable, Stopped
 from protocols.survey import micros
 from servers.kafka_clients import DURABLE, connected, failure, opened
-from servers.private_files import lock_directory, private_directory
+from servers.private_files import discard, lock_directory, private_directory
 from servers.settings import NO_KAFKA, KafkaSettings
 
 OPEN_SECONDS = 30.0
@@ -96,7 +96,7 @@ class TopicEdge(ConsumerRebalanceListener):  # type: ignore[misc]  # kafka-pytho
                 "give each process data of its own, with the same fleet.key",
             ) from None
         for left in workspace.glob("partition-*"):  # what a process that died has left open
-            shutil.rmtree(left)
+            _remove(left, memos)
         _create(events)
         opening = partial(opened, settings=events.kafka, seconds=OPEN_SECONDS)
         self._producer = opening(KafkaProducer, **DURABLE)
@@ -316,6 +316,14 @@ _STATE = TypeAdapter(PartitionState)
 def _news(state: PartitionState) -> tuple[object, ...]:
     """What others wait for."""
     return state.ended, state.idle, state.open, state.cuts, state.totals
+
+
+def _remove(left: Path, memos: SurveyMemos) -> None:
+    """Remove the events of a partition that a process has left; release 0.2 has sealed them for life."""
+    if memos.keys.forget_after is not None:
+        for path in left.iterdir():
+            discard(path)
+    shutil.rmtree(left)
 
 
 def _create(events: EventsTopic) -> None:

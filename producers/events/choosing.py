@@ -133,6 +133,10 @@ class Stays:
         with np.load(BytesIO(kept), allow_pickle=False) as found:
             self._devices, self._cells = found["devices"], found["cells"]
 
+    def forget(self) -> None:
+        """Begin without last cells."""
+        self._devices, self._cells = self._devices[:0], self._cells[:0]
+
     def _last(self, devices: Devices, column: int) -> Whole:
         if not len(self._devices):
             return np.full(len(devices), UNKNOWN, dtype=np.int64)

@@ -55,6 +55,7 @@ class Pipeline:
         self.interpreter = Interpreter(survey, options, keyring)
         self.sealer = Sealer(keyring, f"events {survey.id}", scheme.fingerprint)
         self._memos, self._respondent = memos, memos.respondent
+        self.forgets = memos.keys.forget_after is not None
         self._clock = None if clock_key is None else SourceClock(survey, clock_key, sink)
         self._reporter = Reporter(memos, memos.presence, sink)
         self._chooser = Chooser(survey.attributes, options.rules, options.columns.positions)
@@ -64,7 +65,8 @@ class Pipeline:
 
     def open(self, directory: Path, held: Held | None = None) -> None:
         """Hold events in a directory, from now on. Raises BlockingIOError if another process does."""
-        self.spool = Spool(directory, self.interpreter.attributes, self.sealer, held)
+        of_period = self._sealer_of if self.forgets else None
+        self.spool = Spool(directory, self.interpreter.attributes, self.sealer, held, of_period)
 
     def hold(self, read: Events, after: int | Whole) -> tuple[NDArray[np.void], Whole]:
         """Hold the usable events of periods after one (of each row). Returns them, and their periods."""
@@ -83,7 +85,10 @@ class Pipeline:
         """Send a period's reports. Its duplicates are noted in `quality`."""
         self.advance(period)
         if not self._restored and so_far.through >= 0:  # an earlier process has sent the period before
-            self._chooser.stays.restore(self.spool.cells(so_far.through))
+            if not self._forgotten(so_far.through):
+                self._chooser.stays.restore(self.spool.cells(so_far.through))
+        elif self._forgotten(so_far.through):
+            self._chooser.stays.forget()  # or what is reported would depend on whether the process was started again
         self._restored = True
         totals = replace(so_far, through=period, periods=so_far.periods + 1)
         for events in self.spool.read(period, partial(self._respondent.tokens, period=period)):
@@ -111,6 +116,14 @@ class Pipeline:
         self.spool.drop_cells(but=period)
         self.advance(period + 1)
         self._memos.finish(period)
+
+    def _sealer_of(self, period: int) -> Sealer:
+        """What is held of a period is sealed under its key, and cannot be read when that is forgotten."""
+        return self.sealer.of_period(self._memos.keys.ring(period))
+
+    def _forgotten(self, period: int) -> bool:
+        """Whether the key of people's last cells, which were kept after a period, is forgotten."""
+        return self.forgets and period < self._memos.keys.first
 
     def advance(self, period: int) -> None:
         """Close what has ended, with its grace, when a period begins."""

@@ -22,6 +22,8 @@ def add_bits(packed: Bytes, groups: Whole, counts: Counts) -> bool:
     size, bits = counts.shape
     if not _within(groups, size):
         return False
+    if not len(groups):
+        return True
     order = np.argsort(groups, kind="stable")
     present, begins = np.unique(groups[order], return_index=True)
     step = max(1, MOST_BITS // bits)

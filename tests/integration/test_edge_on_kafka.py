@@ -4,6 +4,7 @@ import json
 import random
 import shutil
 import time
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
@@ -16,6 +17,7 @@ from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer
 from kafka.admin import NewTopic
 
 from bench._processes import ServerProcess
+from memo_store.drawer import Drawer
 from servers.kafka_clients import connected
 from stream_app.finals import FinalKey
 from stream_app.local import LocalStore
@@ -60,9 +62,9 @@ class World:
                 producer.send(self.topic, *town.as_record(call))
             producer.flush()
 
-    def edge(self, data: str, idle: str = "1d") -> Path:
+    def edge(self, data: str, idle: str = "1d", more: str = "") -> Path:
         path = self.root / f"{data}.yaml"
-        path.write_text(EDGE.format(topic=self.topic, idle=idle, data=data))
+        path.write_text(EDGE.format(topic=self.topic, idle=idle, data=data) + more)
         return path
 
     def started(self, path: Path) -> ServerProcess:
@@ -159,6 +161,49 @@ def test_two_edges_that_are_killed_count_a_town_exactly(world: World) -> None:
     for text in (progress, (world.root / "log").read_bytes(), *(path.read_bytes() for path in kept)):
         assert town.MARKER.encode() not in text
     assert not [path for path in kept if path.suffix == ".events"]
+
+
+@pytest.mark.long(part="cluster")
+def test_two_edges_that_forget_share_a_drawer_and_one_with_another_is_refused(world: World) -> None:
+    """Failure would look like: tokens of two keys, and so a person who counts twice in a period."""
+    came, forget = town.in_time(town.calls(100, 2)), "forget_after: 7h\n"
+    paths = [world.edge(name, more=f"{forget}drawer: drawer\n") for name in ("data", "twin")]
+    world.write(came[:1])
+    world.done("memo", "accept-loss", "--nothing-lost")
+    world.done("edge", str(paths[0]), "--once", "--kafka", world.kafka.bootstrap)  # makes the key
+    for name in ("twin", "apart"):
+        (world.root / name).mkdir()
+        shutil.copy(world.root / "data" / "fleet.key", world.root / name)
+    apart = world.edge("apart", more=forget)
+    refused = run("edge", str(apart), "--kafka", world.kafka.bootstrap, "--once", **world.environment)
+    assert refused.returncode == 1 and "are in a drawer on" in refused.stderr, refused.stderr
+    edges = [world.started(path) for path in paths]
+    try:
+        for half in (came[1 : len(came) // 2], came[len(came) // 2 :]):
+            world.write(half)
+            time.sleep(3)
+            edges[0].kill()
+            edges[0].start()
+        eventually(
+            lambda: all(e.running or e.start() for e in edges) and world.counting.sent_by_edges(PARTITIONS) >= 5,
+            WAIT_SECONDS,
+        )
+    finally:
+        for edge in edges:
+            edge.kill()
+    end = (town.START + timedelta(days=2)).isoformat()
+    ended = world.done("edge", str(paths[0]), "--end", end, "--json", "--kafka", world.kafka.bootstrap)
+    assert (json.loads(ended)["rows"], json.loads(ended)["late"]) == (len(came), {})
+    seen = {((call.at - town.START) // timedelta(hours=6), call.person) for call in came}
+    expected = sorted(Counter(period for period, _ in seen).items())
+
+    def counted() -> list[tuple[int, int]]:
+        return sorted((final.period, final.n) for final in world.counting.results.histograms("town"))
+
+    eventually(lambda: len(counted()) == len(expected), WAIT_SECONDS)
+    assert counted() == expected
+    drawer = Drawer(world.root / "drawer" / "town.keys")
+    assert (drawer.first, drawer.periods) == (6, [6, 7])
 
 
 @pytest.mark.long(part="cluster")
