@@ -120,9 +120,16 @@ def documented(names: set[str]) -> set[str]:
 
 def test_every_metric_is_documented() -> None:
     source = re.findall(r'"(hearsay_\w+)"', Path(metrics.__file__).read_text())
-    counted = (metrics.REPORTS, metrics.FINALS, metrics.FORECAST, metrics.UNEXPECTED, metrics.PASSED_OVER)
+    counted = (
+        metrics.REPORTS,
+        metrics.FINALS,
+        metrics.FORECAST,
+        metrics.UNEXPECTED,
+        metrics.PASSED_OVER,
+        metrics.REFUSED_RESULTS,
+    )
     counters = {"hearsay_reports", "hearsay_finals", "hearsay_forecast_numbers", "hearsay_unexpected"}
-    counters |= {"hearsay_passed_over_records"}
+    counters |= {"hearsay_passed_over_records", "hearsay_refused_results"}
     assert counters == {metric.describe()[0].name for metric in counted}
     names = {f"{name}_total" if name in counters else name for name in source}
     assert documented(names) == names
