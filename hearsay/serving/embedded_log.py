@@ -246,6 +246,6 @@ def serve_surveys(
         dashboard,
         connections - viewing,
         pages=pages,
-        refused=refused,
+        refused={**(refused or {}), **app.refused},
     )
     uvloop.run(serving)

@@ -50,6 +50,7 @@ class LocalStore:
     def __init__(self, directory: Path, how: str) -> None:
         place = f"{(directory / FILE).resolve().as_uri()}?{how}"
         self._db = sqlite3.connect(place, uri=True, isolation_level=None, check_same_thread=False)
+        self._left_out: Collection[str] = ()
 
     @classmethod
     def to_write(cls, directory: Path) -> "LocalStore":
@@ -181,8 +182,13 @@ class LocalStore:
         return dict(self._settings(_IDENTITY)).get(_IDENTITY, "")
 
     def surveys(self) -> list[Survey]:
-        """The surveys that are counted in this directory."""
-        return [_survey_of(value) for _, value in self._settings("survey/*")]
+        """The surveys that are counted in this directory, without those that are left out."""
+        found = [_survey_of(value) for _, value in self._settings("survey/*")]
+        return [survey for survey in found if survey.id not in self._left_out]
+
+    def leave_out(self, surveys: Collection[str]) -> None:
+        """Do not name these surveys from now on: nothing can be made of them. What is kept of them stays."""
+        self._left_out = surveys
 
     def setting(self, name: str, value: str) -> str:
         """The first value of a setting; if it has none yet, set it to `value`."""
