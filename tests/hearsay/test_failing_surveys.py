@@ -8,7 +8,7 @@ import json
 import os
 import signal
 import urllib.request
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from threading import Event, Thread
@@ -18,7 +18,6 @@ from typing import Any, cast
 import pytest
 from structlog.testing import capture_logs
 
-from gateway.service import Gateway, Senders, Writer
 from hearsay.data_directory import DataDirectory
 from hearsay.serving.embedded_log import read_surveys, serve_surveys
 from hearsay.serving.running import Exposure
@@ -34,7 +33,7 @@ from stream_app.faust_app.monitoring import Health
 from stream_app.kafka import Registry, Topics
 from stream_app.local import EmbeddedApp
 from stream_app.merging.survey import SurveyStatus
-from tests.gateway.world import KeepingLog, scheme
+from tests.gateway.world import KeepingLog, scheme, serving
 from tests.helpers.publishing import record_of
 from tests.stream_app.worlds import KEY, Reports, Row, wire
 from views.local import collector
@@ -62,11 +61,8 @@ def plant(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
     return lambda: monkeypatch.setattr(Scheme, "__init__", fail)
 
 
-def ready(registry: Registry) -> Any:
-    """What the `/ready` of a gateway answers that has this registry."""
-    writer = Writer(KeepingLog(), registry.schemes.get)
-    gateway = Gateway(registry.schemes, writer, Senders(), lambda: True, refused_surveys=registry.refused)
-    return json.loads(gateway.health["/ready"]().body)
+def errors(logs: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    return [entry for entry in logs if entry["log_level"] == "error"]
 
 
 def test_a_published_survey_that_fails_leaves_all_others_up_and_is_named(plant: Callable[[], None]) -> None:
@@ -77,12 +73,12 @@ def test_a_published_survey_that_fails_leaves_all_others_up_and_is_named(plant: 
         registry.register(record_of(BAD.survey, BAD.fingerprint, 0))
         registry.register(record_of(GOOD.survey, GOOD.fingerprint, 1))
     assert list(registry.schemes) == ["good"]
-    assert [(entry["survey"], WHY in entry["error"]) for entry in logs if entry["log_level"] == "error"] == [
-        ("bad", True)
-    ]
-    shown = ready(registry)
+    (error,) = errors(logs)
+    assert error["survey"] == "bad" and WHY in error["error"]
+    with serving(KeepingLog(), list(registry.schemes.values()), refused=registry.refused) as gateway:
+        shown = gateway.ask("GET", "/ready").json
     assert shown["ready"] is True
-    assert WHY in json.dumps(shown) and "bad" in json.dumps(shown)
+    assert WHY in shown["refused_surveys"]["bad"]
     health = Health()
     health.ready = lambda: True
     health.refused = registry.refused
@@ -100,7 +96,7 @@ def test_serve_leaves_out_one_of_several_files_and_says_why(plant: Callable[[], 
         schemes, refused = read_surveys(files)
     assert [each.survey.id for each in schemes] == ["good"]
     assert list(refused) == [str(files[0])] and WHY in refused[str(files[0])]
-    assert [entry["file"] for entry in logs if entry["log_level"] == "error"] == [str(files[0])]
+    assert [entry["file"] for entry in errors(logs)] == [str(files[0])]
     assert WHY in served(schemes, tmp_path, refused)
     with pytest.raises(SurveyDefect, match=WHY):
         read_surveys(files[:1])
@@ -158,12 +154,12 @@ def reported(app: EmbeddedApp, of: Scheme, token: int) -> int | None:
 def test_a_kept_survey_that_fails_is_left_out_and_counted_again_by_a_release_that_can(
     plant: Callable[[], None], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """Failure would look like: `serve` that ends because of a survey of last year, or what was counted of it is gone."""
+    """Failure would look like: `serve` ends because of a survey of last year, or what was counted of it is gone."""
     keep(tmp_path)
     plant()
     with capture_logs() as logs, collector(tmp_path, [GOOD.survey], KEY, KEY) as app:
         assert list(app.refused) == ["bad"] and WHY in app.refused["bad"]
-        assert [entry["survey"] for entry in logs if entry["log_level"] == "error"] == ["bad"]
+        assert [entry["survey"] for entry in errors(logs)] == ["bad"]
         assert reported(app, GOOD, 2) == 2
     monkeypatch.undo()
     with collector(tmp_path, [GOOD.survey, BAD.survey], KEY, KEY) as app:
@@ -185,7 +181,7 @@ def test_serve_names_a_kept_survey_that_it_leaves_out(plant: Callable[[], None],
     plant()
     shown = json.loads(served([GOOD], tmp_path, {}))
     assert shown["ready"] is True
-    assert WHY in shown["surveys"]["bad"]
+    assert WHY in shown["refused_surveys"]["bad"]
 
 
 def test_a_survey_whose_periods_cannot_be_closed_does_not_stop_the_closing_of_others(
@@ -220,7 +216,7 @@ def test_a_survey_whose_periods_cannot_be_closed_does_not_stop_the_closing_of_ot
         asyncio.run(worker._tick())
         asyncio.run(worker._tick())
     assert closed == ["good"]
-    assert [entry["survey"] for entry in logs if entry["log_level"] == "error"] == ["bad"]
+    assert [entry["survey"] for entry in errors(logs)] == ["bad"]
     assert WHY in registry.refused["bad"]
     fails = False
     asyncio.run(worker._tick())
