@@ -1,6 +1,7 @@
 """Views of what is collected in this process: made after each publication, and kept in the data directory."""
 
 from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, closing
 from pathlib import Path
 from time import monotonic
@@ -51,18 +52,23 @@ class LocalViews:
             self._make(store)
 
     def _make(self, store: LocalStore) -> None:
-        if self._runner is None:
-            others = self._sinks if self._alone_until is None else ()
-            opened = [self._opened.enter_context(closing(open_sink(address))) for address in others]
-            self._runner = Runner([StoreTopics(store), *opened], refusals=self._refusals)
-            messages = self._first(self._runner, store)
-        else:
-            messages = [message for _, message in store.after(self._last, (FINALS, OPEN))]
-        self._last = store.last_id
+        with store.snapshot():  # what comes meanwhile has a later id
+            messages = self._news(store)
+            self._last = store.last_id
+        assert self._runner is not None
         if messages:
             self._runner.apply(Come(store.surveys(), [(0, 0, message) for message in messages]))
         for error in self._runner.failed.values():  # here somebody is waiting for the result
             raise error
+
+    def _news(self, store: LocalStore) -> list[Output]:
+        """What has come since the last call; at the first one, what is to be read at a start."""
+        if self._runner is None:
+            others = self._sinks if self._alone_until is None else ()
+            opened = [self._opened.enter_context(closing(open_sink(address))) for address in others]
+            self._runner = Runner([StoreTopics(store), *opened], refusals=self._refusals)
+            return self._first(self._runner, store)
+        return [message for _, message in store.after(self._last, (FINALS, OPEN))]
 
     def _first(self, runner: Runner, store: LocalStore) -> list[Output]:
         """What is to be read at a start: not all finals, but those that something may be made of."""
@@ -78,6 +84,44 @@ class LocalViews:
         """Close other sinks. The next call begins anew."""
         self._runner = None
         self._opened.close()
+
+
+class ViewsBeside:
+    """Makes the views in a thread of its own, over a connection of its own: reports are confirmed meanwhile.
+
+    The estimate of a large grid takes a minute. While one is made, what is published waits for the next one.
+    """
+
+    def __init__(self, sinks: Sequence[str] = ()) -> None:
+        self._views = LocalViews(sinks)
+        self._thread = ThreadPoolExecutor(1, "views")
+        self._store: LocalStore | None = None
+        self._last: Future[None] | None = None
+        self._failed: BaseException | None = None
+
+    def __call__(self, store: LocalStore) -> None:
+        """Let what is new be made."""
+        if self._store is None:
+            self._store = store.another()
+        if self._last is not None and not self._last.running() and not self._last.done():
+            return  # it has not begun: it will find this, too
+        self._last = self._thread.submit(self._views, self._store)
+        self._last.add_done_callback(self._note_end)
+
+    def _note_end(self, made: Future[None]) -> None:
+        self._failed = self._failed or made.exception()
+
+    def check(self) -> None:
+        """Raise what has gone wrong, if something has."""
+        if self._failed is not None:
+            raise self._failed
+
+    def close(self) -> None:
+        """Wait until everything is made, and close the sinks."""
+        self._thread.shutdown()
+        self._views.close()
+        if self._store is not None:
+            self._store.close()
 
 
 def collector(

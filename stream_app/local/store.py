@@ -26,6 +26,8 @@ from stream_app.log.codec import ANOTHER_RELEASE
 from stream_app.log.flushes import DEADLETTERS, FINALS, OPEN, RESULTS, Come, Output, TopicName, Write
 
 FILE = "results.sqlite"
+BUSY_SECONDS = 60.0
+"""How long a connection waits for another one that writes: counts of many values take a while to write."""
 _IDENTITY = "identity"
 _REPLACED = {OPEN, *(topic.name for topic in RESULTS if topic.replaced)}
 _VERSION = 2  # of the tables; 0 is a file without any, or with those of an earlier release
@@ -49,7 +51,8 @@ class LocalStore:
 
     def __init__(self, directory: Path, how: str) -> None:
         place = f"{(directory / FILE).resolve().as_uri()}?{how}"
-        self._db = sqlite3.connect(place, uri=True, isolation_level=None, check_same_thread=False)
+        self._db = sqlite3.connect(place, uri=True, isolation_level=None, check_same_thread=False, timeout=BUSY_SECONDS)
+        self._directory = directory
         self._left_out: Collection[str] = ()
 
     @classmethod
@@ -95,6 +98,19 @@ class LocalStore:
                 "restore it from a backup, or name the data directory of another run",
             ) from None
         return store
+
+    def another(self) -> "LocalStore":
+        """One more connection, for another thread of the process that writes."""
+        store = LocalStore(self._directory, "mode=rw")
+        store.leave_out(self._left_out)
+        return store
+
+    @contextmanager
+    def snapshot(self) -> Iterator[None]:
+        """Whatever the block reads is of one moment. It must not write."""
+        self._db.execute("BEGIN")
+        with self._db:
+            yield
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
