@@ -1,9 +1,10 @@
 """Views of what is collected in this process: made after each publication, and kept in the data directory."""
 
 from collections.abc import Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, closing
 from pathlib import Path
+from queue import SimpleQueue
+from threading import Thread
 from time import monotonic
 from typing import Any
 
@@ -20,6 +21,8 @@ from views.sinks.sink import open_sink
 from views.sinks.topics import StoreTopics
 
 RETRY_SECONDS = 60.0
+END_SECONDS = 20.0
+"""How long a process that ends waits for results. Whoever stops it often kills it after 30 seconds."""
 
 log = structlog.get_logger(__name__)
 
@@ -89,27 +92,31 @@ class LocalViews:
 class ViewsBeside:
     """Makes the views in a thread of its own, over a connection of its own: reports are confirmed meanwhile.
 
-    The estimate of a large grid takes a minute. While one is made, what is published waits for the next one.
+    The estimate of a large grid takes a minute, and nothing can interrupt it. A process that ends does not wait so
+    long: what is not made is made at the next start, as after a crash.
     """
 
     def __init__(self, sinks: Sequence[str] = ()) -> None:
         self._views = LocalViews(sinks)
-        self._thread = ThreadPoolExecutor(1, "views")
         self._store: LocalStore | None = None
-        self._last: Future[None] | None = None
-        self._failed: BaseException | None = None
+        self._thread: Thread | None = None
+        self._news: SimpleQueue[bool] = SimpleQueue()
+        self._failed: Exception | None = None
 
     def __call__(self, store: LocalStore) -> None:
         """Let what is new be made."""
-        if self._store is None:
+        if self._thread is None:
             self._store = store.another()
-        if self._last is not None and not self._last.running() and not self._last.done():
-            return  # it has not begun: it will find this, too
-        self._last = self._thread.submit(self._views, self._store)
-        self._last.add_done_callback(self._note_end)
+            self._thread = Thread(target=self._keep_making, args=(self._store,), name="views", daemon=True)
+            self._thread.start()
+        self._news.put(True)
 
-    def _note_end(self, made: Future[None]) -> None:
-        self._failed = self._failed or made.exception()
+    def _keep_making(self, store: LocalStore) -> None:
+        try:
+            while self._news.get():
+                self._views(store)
+        except Exception as error:
+            self._failed = error
 
     def check(self) -> None:
         """Raise what has gone wrong, if something has."""
@@ -117,11 +124,16 @@ class ViewsBeside:
             raise self._failed
 
     def close(self) -> None:
-        """Wait until everything is made, and close the sinks."""
-        self._thread.shutdown()
+        """Wait until everything is made, for a while, and close the sinks."""
+        if self._thread is None or self._store is None:
+            return
+        self._news.put(False)
+        self._thread.join(END_SECONDS)
+        if self._thread.is_alive():
+            log.warning("some results are not made yet: the next start makes them", waited_seconds=END_SECONDS)
+            return
         self._views.close()
-        if self._store is not None:
-            self._store.close()
+        self._store.close()
 
 
 def collector(

@@ -13,6 +13,7 @@ from protocols.errors import StateError
 from stream_app.local import EmbeddedApp, LocalStore
 from tests.gateway.world import KEY, NOON, PATIENCE_SECONDS, SCHEME
 from tests.stream_app.worlds import Reports, Row, wire
+from views import local
 from views.local import LocalViews, ViewsBeside
 from views.reading import Results
 
@@ -72,3 +73,32 @@ def test_a_result_that_cannot_be_made_ends_the_process(tmp_path: Path, monkeypat
                 await log.close()
 
     asyncio.run(send())
+
+
+def test_a_process_that_ends_does_not_wait_for_a_slow_result_and_the_next_one_makes_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    may_end, make = Event(), LocalViews.__call__
+
+    def slow(views: LocalViews, store: LocalStore) -> None:
+        assert may_end.wait(PATIENCE_SECONDS), "nobody let the result be made"
+
+    async def send() -> None:
+        with opened(tmp_path) as log:
+            await log.write(a_report(1))
+            await asyncio.wait_for(log.close(), PATIENCE_SECONDS / 4)
+
+    monkeypatch.setattr(local, "END_SECONDS", 0.1)
+    monkeypatch.setattr(LocalViews, "__call__", slow)
+    asyncio.run(send())
+    may_end.set()
+    assert Results(LocalStore.existing(tmp_path)).live(SCHEME.survey.id) is None
+    monkeypatch.setattr(LocalViews, "__call__", make)
+    monkeypatch.setattr(local, "END_SECONDS", PATIENCE_SECONDS)
+    asyncio.run(closed_at_once(tmp_path))
+    assert Results(LocalStore.existing(tmp_path)).live(SCHEME.survey.id) is not None
+
+
+async def closed_at_once(directory: Path) -> None:
+    with opened(directory) as log:
+        await log.close()
