@@ -57,7 +57,7 @@ def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def cases() -> list[Case]:
-    return [*examples(), *vectors()]
+    return examples()
 
 
 @pytest.fixture(scope="module")
@@ -76,7 +76,20 @@ def close_all(cases: list[Case], data: Path) -> None:
                 kept.send(partition, CLOCK, record)
 
 
-def test_all_of_them_pass_the_check(files: list[Path], cases: list[Case]) -> None:
+def test_the_examples_pass_the_check(files: list[Path], cases: list[Case]) -> None:
+    check(files, cases)
+
+
+@pytest.mark.long(part="clients")
+def test_the_vectors_pass_the_check_and_are_planned(directory: Path) -> None:
+    cases = vectors()
+    files = [case.file(directory) for case in cases]
+    check(files, cases)
+    for file in files:
+        called("plan", file, "--json")
+
+
+def check(files: list[Path], cases: list[Case]) -> None:
     checked = run("survey", "check", *map(str, files), "--json")
     assert checked.returncode == 0, checked.stderr
     found = [survey["id"] for survey in json.loads(checked.stdout)]
@@ -190,9 +203,3 @@ def test_the_vectors_go_through_a_cluster(new_counting: NewCounting, tmp_path: P
     """With the other library than `serve`."""
     counting = new_counting(partitions=1, merge_partitions=1)
     go_through_gateway(vectors(1), counting, tmp_path, partial(called_here, counting))
-
-
-@pytest.mark.long(part="clients")
-@pytest.mark.parametrize("case", vectors(), ids=lambda case: case.survey.id)
-def test_each_vector_is_planned(case: Case, tmp_path: Path) -> None:
-    called("plan", case.file(tmp_path), "--json")
