@@ -30,7 +30,7 @@ from views.local import collector
 from views.reading import Results
 
 BATCHES = 4
-"""Of the vectors: a process that serves all of them takes long to start."""
+"""Of the vectors: a process that serves all of them takes long to start, and to publish one reads all others."""
 
 
 def called(*words: object, **environment: str) -> str:
@@ -199,7 +199,8 @@ def test_the_vectors_go_through_served_processes(batch: int, tmp_path: Path) -> 
 
 @pytest.mark.long(part="clients")
 @pytest.mark.integration
-def test_the_vectors_go_through_a_cluster(new_counting: NewCounting, tmp_path: Path) -> None:
+@pytest.mark.parametrize("batch", range(BATCHES))
+def test_the_vectors_go_through_a_cluster(batch: int, new_counting: NewCounting, tmp_path: Path) -> None:
     """With the other library than `serve`."""
     counting = new_counting(partitions=1, merge_partitions=1)
-    go_through_gateway(vectors(1), counting, tmp_path, partial(called_here, counting))
+    go_through_gateway(vectors(1)[batch::BATCHES], counting, tmp_path, partial(called_here, counting))
