@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from contextlib import ExitStack, closing
 from pathlib import Path
+from queue import SimpleQueue
+from threading import Thread
 from time import monotonic
 from typing import Any
 
@@ -19,6 +21,8 @@ from views.sinks.sink import open_sink
 from views.sinks.topics import StoreTopics
 
 RETRY_SECONDS = 60.0
+END_SECONDS = 20.0
+"""How long a process that ends waits for results. Whoever stops it often kills it after 30 seconds."""
 
 log = structlog.get_logger(__name__)
 
@@ -51,18 +55,23 @@ class LocalViews:
             self._make(store)
 
     def _make(self, store: LocalStore) -> None:
-        if self._runner is None:
-            others = self._sinks if self._alone_until is None else ()
-            opened = [self._opened.enter_context(closing(open_sink(address))) for address in others]
-            self._runner = Runner([StoreTopics(store), *opened], refusals=self._refusals)
-            messages = self._first(self._runner, store)
-        else:
-            messages = [message for _, message in store.after(self._last, (FINALS, OPEN))]
-        self._last = store.last_id
+        with store.snapshot():  # what comes meanwhile has a later id
+            messages = self._news(store)
+            self._last = store.last_id
+        assert self._runner is not None
         if messages:
             self._runner.apply(Come(store.surveys(), [(0, 0, message) for message in messages]))
         for error in self._runner.failed.values():  # here somebody is waiting for the result
             raise error
+
+    def _news(self, store: LocalStore) -> list[Output]:
+        """What has come since the last call; at the first one, what is to be read at a start."""
+        if self._runner is None:
+            others = self._sinks if self._alone_until is None else ()
+            opened = [self._opened.enter_context(closing(open_sink(address))) for address in others]
+            self._runner = Runner([StoreTopics(store), *opened], refusals=self._refusals)
+            return self._first(self._runner, store)
+        return [message for _, message in store.after(self._last, (FINALS, OPEN))]
 
     def _first(self, runner: Runner, store: LocalStore) -> list[Output]:
         """What is to be read at a start: not all finals, but those that something may be made of."""
@@ -78,6 +87,53 @@ class LocalViews:
         """Close other sinks. The next call begins anew."""
         self._runner = None
         self._opened.close()
+
+
+class ViewsBeside:
+    """Makes the views in a thread of its own, over a connection of its own: reports are confirmed meanwhile.
+
+    The estimate of a large grid takes a minute, and nothing can interrupt it. A process that ends does not wait so
+    long: what is not made is made at the next start, as after a crash.
+    """
+
+    def __init__(self, sinks: Sequence[str] = ()) -> None:
+        self._views = LocalViews(sinks)
+        self._store: LocalStore | None = None
+        self._thread: Thread | None = None
+        self._news: SimpleQueue[bool] = SimpleQueue()
+        self._failed: Exception | None = None
+
+    def __call__(self, store: LocalStore) -> None:
+        """Let what is new be made."""
+        if self._thread is None:
+            self._store = store.another()
+            self._thread = Thread(target=self._keep_making, args=(self._store,), name="views", daemon=True)
+            self._thread.start()
+        self._news.put(True)
+
+    def _keep_making(self, store: LocalStore) -> None:
+        try:
+            while self._news.get():
+                self._views(store)
+        except Exception as error:
+            self._failed = error
+
+    def check(self) -> None:
+        """Raise what has gone wrong, if something has."""
+        if self._failed is not None:
+            raise self._failed
+
+    def close(self) -> None:
+        """Wait until everything is made, for a while, and close the sinks."""
+        if self._thread is None or self._store is None:
+            return
+        self._news.put(False)
+        self._thread.join(END_SECONDS)
+        if self._thread.is_alive():
+            log.warning("some results are not made yet: the next start makes them", waited_seconds=END_SECONDS)
+            return
+        self._views.close()
+        self._store.close()
 
 
 def collector(

@@ -28,7 +28,7 @@ from protocols.scheme import Scheme
 from protocols.survey import Survey
 from protocols.wire import CLOCK, FRAME, Clock, collectable, encode_clock, last_due, named
 from stream_app.local import EmbeddedApp
-from views.local import collector
+from views.local import ViewsBeside
 
 DASHBOARD_HOST = "127.0.0.1"
 SHOWING = 99
@@ -88,7 +88,8 @@ class ReportedTimes(Times):
 class EmbeddedLog:
     """Frames are synced before `write` returns, results are published by `tend`. A failure must end the process.
 
-    Periods are closed by the time of day, `now`, if that agrees with the reports (`ReportedTimes`).
+    Periods are closed by the time of day, `now`, if that agrees with the reports (`ReportedTimes`). `check` raises what
+    has gone wrong with results, where they are made in another thread.
     """
 
     def __init__(
@@ -97,8 +98,10 @@ class EmbeddedLog:
         surveys: Sequence[Survey],
         now: Callable[[], float] = time.time,
         elapsed: Callable[[], float] = time.monotonic,
+        check: Callable[[], None] = lambda: None,
     ) -> None:
         self.partitions = app.partitions
+        self._check = check
         self._app = app
         self._surveys = {survey.id: survey for survey in surveys}
         self._now = now
@@ -129,6 +132,7 @@ class EmbeddedLog:
         await self._in_thread(self._publish)
 
     def _publish(self) -> None:
+        self._check()
         self._close_due()
         if self._unpublished:
             self._unpublished = False
@@ -136,8 +140,12 @@ class EmbeddedLog:
 
     async def close(self) -> None:
         await self._in_thread(self._publish)
+        await self._in_thread(self._end)
         self._thread.shutdown()
+
+    def _end(self) -> None:
         self._app.close()
+        self._check()
 
     async def _in_thread(self, do: Callable[..., None], *arguments: object) -> None:
         """After an error what is counted in memory is ahead of what was written: only a new start makes both agree."""
@@ -214,8 +222,10 @@ def serve_surveys(
             )
         data.check_destination(survey.id, THIS_PROCESS)
     served = {scheme.survey.id: scheme for scheme in schemes}
-    app = collector(data.collector, surveys, data.clock_key(), data.presence_key(), sinks=[data.results])
-    to = EmbeddedLog(app, surveys)
+    views = ViewsBeside([data.results])
+    keys_of_data = data.clock_key(), data.presence_key()
+    app = EmbeddedApp(data.collector, surveys, *keys_of_data, published=views, closed=views.close)
+    to = EmbeddedLog(app, surveys, check=views.check)
     state = StateFile(directory / "gateway.state")
     has_keys = exposure.credentials or state.path.exists()
     keys = TokenKeys(state, served.get, to.times, time.time) if has_keys else None
@@ -246,6 +256,6 @@ def serve_surveys(
         dashboard,
         connections - viewing,
         pages=pages,
-        refused=refused,
+        refused={**(refused or {}), **app.refused},
     )
     uvloop.run(serving)

@@ -14,7 +14,9 @@ import structlog
 import uvloop
 from faust.types import TP
 
-from protocols.errors import LogError, ServerError
+from protocols.errors import LogError, ServerError, SurveyError
+from protocols.scheme import confined_to
+from protocols.survey import Survey
 from protocols.wire import Clock, last_due
 from servers.memory import release_memory
 from servers.settings import KafkaSettings
@@ -143,16 +145,32 @@ class StreamApp:
         with fatal("closing periods by the wall clock"):
             now = datetime.now(UTC)
             for survey in [scheme.survey for scheme in self._surveys.schemes.values()]:
-                task = self._merging.get(owner_of(survey.id, self._topics.merge_partitions))
-                if survey.clock != "wall" or task is None:
-                    continue
-                closed = task.reader.status(survey.id).closed_everywhere(self._topics.partitions)
-                due = last_due(survey, now)
-                sent, at = self._sent.get(survey.id, (NEVER, now))
-                if due > closed and (due > sent or now - at >= REPEAT_AFTER):
+                due = self._due(survey, now)
+                if due is not None:
                     self._sent[survey.id] = due, now
                     await self._writer.close(Clock(survey.id, due))
                     log.info("clock record sent", survey=survey.id, through=due)
+
+    def _due(self, survey: Survey, now: datetime) -> int | None:
+        """Through which period a survey is to be closed now; None if none is, or if that cannot be said."""
+        try:
+            with confined_to(survey.id):
+                due = self._unsent_due(survey, now)
+        except SurveyError as error:
+            self._surveys.note_failing(survey.id, error)
+            return None
+        self._surveys.note_working(survey.id)
+        return due
+
+    def _unsent_due(self, survey: Survey, now: datetime) -> int | None:
+        task = self._merging.get(owner_of(survey.id, self._topics.merge_partitions))
+        if survey.clock != "wall" or task is None:
+            return None
+        closed = task.reader.status(survey.id).closed_everywhere(self._topics.partitions)
+        due = last_due(survey, now)
+        sent, at = self._sent.get(survey.id, (NEVER, now))
+        is_to_be_sent = due > sent or now - at >= REPEAT_AFTER
+        return due if due > closed and is_to_be_sent else None
 
     async def _assigned(self, *args: Any, **kwargs: Any) -> None:
         self._assigned_at = time.monotonic()

@@ -87,6 +87,7 @@ class Registry:
         self.schemes: dict[str, Scheme] = {}  # by id, as far as the registry was read
         self.refused: dict[str, str] = {}  # by id, or by record if that has none: why no report is taken
         self._published: dict[str, Published] = {}  # under the terms that hold: the first ones
+        self._failing: dict[str, str] = {}  # registered surveys at which something fails now
 
     def register(self, record: Any) -> None:
         """Add a survey, or its new texts. To read a record again changes nothing."""
@@ -117,6 +118,21 @@ class Registry:
             self.refused[name] = error.message
         about = {"survey": name, "offset": record.offset, "error": error.message, "advice": error.hint}
         log.error("a published survey cannot be used", **about, exc_info=error.__cause__)
+
+    def note_failing(self, survey: str, error: HearsayError) -> None:
+        """Say at which registered survey something fails: once in the log, and in `refused` while it does."""
+        if self._failing.get(survey) != error.message:
+            log.error(
+                "periods of a survey cannot be closed", survey=survey, error=error.message, exc_info=error.__cause__
+            )
+        self._failing[survey] = error.message
+        self.refused[survey] = error.message
+
+    def note_working(self, survey: str) -> None:
+        """The same survey works again."""
+        if self._failing.pop(survey, None) is not None:
+            self.refused.pop(survey, None)
+            log.info("periods of a survey are closed again", survey=survey)
 
 
 def _require_published_terms(scheme: Scheme, published: Published) -> None:

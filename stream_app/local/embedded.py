@@ -17,12 +17,13 @@ from dataclasses import replace
 from pathlib import Path
 from time import monotonic
 from types import TracebackType
+from typing import Any
 
-from protocols.errors import DeliveryError, FingerprintChanged, LogError, StateError
+from protocols.errors import DeliveryError, FingerprintChanged, LogError, StateError, SurveyError
 from protocols.randomness import Keyring
-from protocols.scheme import Scheme
+from protocols.scheme import Scheme, confined_to
 from protocols.survey import Survey
-from protocols.wire import CLOCK, Frame, Lookup, ReportRow
+from protocols.wire import CLOCK, Frame, Lookup, ReportRow, named
 from servers.private_files import lock_directory, private_directory
 from stream_app.counting.judging import Record, decode
 from stream_app.counting.partition_counter import PartitionCounter
@@ -30,6 +31,7 @@ from stream_app.local.log import SAME_BACKUP, Cut, LocalLog
 from stream_app.local.store import LocalStore
 from stream_app.log.flushes import PARTIALS, Output, Write, state_key
 from stream_app.log.marks import Acceptance
+from stream_app.log.recovery import LeftOut
 from stream_app.merging.merger import Merger
 
 NO_LIMIT = sys.maxsize  # a record in the store may be as large as it needs to be
@@ -37,6 +39,13 @@ FLUSH_BYTES = 32 << 20  # flush automatically when about this much has not been 
 UNSYNCED_BYTES = 4 << 20
 """Sync when about this much of a log is not on disk: so much is kept in memory, in case a sync fails."""
 REPORT_BYTES = 10  # what a report takes at least, wherever it stands: a token and a gap
+
+
+def _log() -> Any:
+    """Where faults are logged: there are seldom any, and structlog takes time to load."""
+    import structlog
+
+    return structlog.get_logger(__name__)
 
 
 class EmbeddedApp(AbstractContextManager["EmbeddedApp"]):
@@ -47,6 +56,9 @@ class EmbeddedApp(AbstractContextManager["EmbeddedApp"]):
     than one only means more files to sync, and smaller frames. What closes a period is published by the next flush,
     anything else at most every `pace_seconds`. `published` is called after each publication; finals and open periods
     are in the store then, and stay there if it fails. `closed` is called when the app is closed.
+
+    A survey that was counted here before, and cannot be compiled any more, is left out: `refused` says why. What is
+    kept of it stays as it is, and the next start tries it again.
     """
 
     def __init__(
@@ -72,7 +84,10 @@ class EmbeddedApp(AbstractContextManager["EmbeddedApp"]):
             held.callback(closed)
             self.store = held.enter_context(closing(LocalStore.to_write(directory)))
             self.partitions = int(self.store.setting("partitions", str(partitions)))
+            self.refused: dict[str, str] = {}  # by survey
             schemes = self._compile(directory, surveys)
+            self.store.leave_out(self.refused)
+            self._left_out = {survey: LeftOut(why) for survey, why in self.refused.items()}
             self._counters: list[PartitionCounter] = []
             self._logs: list[LocalLog] = []
             for partition in range(self.partitions):
@@ -80,7 +95,8 @@ class EmbeddedApp(AbstractContextManager["EmbeddedApp"]):
                 self._counters.append(counter)
                 self._logs.append(held.enter_context(closing(log)))
             merged = self.store.records("merge/0/")
-            self._merger = Merger(0, self.partitions, schemes.get, Keyring(presence_key), merged)
+            keyring = Keyring(presence_key)
+            self._merger = Merger(0, self.partitions, schemes.get, keyring, merged, failing=self._left_out)
             self._catch_up(directory)
             self._held = held.pop_all()
 
@@ -90,19 +106,23 @@ class EmbeddedApp(AbstractContextManager["EmbeddedApp"]):
         def recovered() -> PartitionCounter:
             records = self.store.records(f"count/{partition}/")
             return PartitionCounter(
-                partition, self.partitions, schemes.get, self.clock_key, records, surveys=schemes, limit=NO_LIMIT
+                partition,
+                self.partitions,
+                schemes.get,
+                self.clock_key,
+                records,
+                surveys=schemes,
+                limit=NO_LIMIT,
+                failing=self._left_out,
             )
 
         def note(cut: Cut) -> None:
-            import structlog  # takes time, and is seldom needed
-
-            log = structlog.get_logger(__name__)
             lost = reports_in(cut.records, cut.damaged_bytes, schemes.get, self.clock_key)
             mark = replace(counter.mark, acceptances=counter.mark.acceptances + 1)
             self.store.write([Write(state_key("count", partition, "accepted"), Acceptance(mark, lost).encode())])
             told = {"log": str(path), "offset": cut.offset, "records": len(cut.records), "reports_at_most": lost}
             advice = "if a backup has this record whole, restore the directory from it"
-            log.error(
+            _log().error(
                 "a record is damaged; it and those behind it are not counted", **told, kept=str(cut.file), advice=advice
             )
 
@@ -189,29 +209,49 @@ class EmbeddedApp(AbstractContextManager["EmbeddedApp"]):
         self.close()
 
     def _compile(self, directory: Path, surveys: Sequence[Survey]) -> dict[str, Scheme]:
-        """The surveys of the directory, these included, by id. Refuse other terms than each was first counted under."""
+        """The surveys of the directory, these included, by id. Refuse other terms than each was first counted under.
+
+        Of those that are kept here and not given, one that cannot be used is left out.
+        """
         given = [Scheme(survey) for survey in surveys]
         for scheme in given:
             self.store.setting(f"survey/{scheme.survey.id}", scheme.survey.model_dump_json())
-        kept = {survey.id: Scheme(survey) for survey in self.store.surveys()}
-        for scheme in (*given, *kept.values()):
-            id = scheme.survey.id
-            if self.store.setting(f"fingerprint/{id}", scheme.fingerprint) != scheme.fingerprint:
-                raise FingerprintChanged(
-                    f"survey {id!r} was counted in {directory} under other terms",
-                    "give the survey a new id, or use another directory; "
-                    "if its file is unchanged, another release or kind of machine has resolved it to other terms",
-                )
-        return kept
+        for scheme in given:
+            self._require_first_terms(directory, scheme)
+        asked = {scheme.survey.id for scheme in given}
+        found: dict[str, Scheme] = {}
+        for survey in self.store.surveys():
+            try:
+                with confined_to(survey.id):
+                    found[survey.id] = Scheme(survey)
+                self._require_first_terms(directory, found[survey.id])
+            except (SurveyError, FingerprintChanged) as error:
+                if survey.id in asked:
+                    raise
+                found.pop(survey.id, None)
+                self.refused[survey.id] = error.message
+                about = {"survey": survey.id, "error": error.message, "advice": error.hint}
+                _log().error("a survey that was counted here is left out", **about, exc_info=error.__cause__)
+        return found
+
+    def _require_first_terms(self, directory: Path, scheme: Scheme) -> None:
+        id = scheme.survey.id
+        if self.store.setting(f"fingerprint/{id}", scheme.fingerprint) != scheme.fingerprint:
+            raise FingerprintChanged(
+                f"survey {id!r} was counted in {directory} under other terms",
+                "give the survey a new id, or use another directory; "
+                "if its file is unchanged, another release or kind of machine has resolved it to other terms",
+            )
 
     def _catch_up(self, directory: Path) -> None:
         """Count the records of the log that the state does not contain.
 
         What went wrong with a survey is raised: here somebody is waiting for the result, and none is quarantined.
         """
-        failed = [error for counter in self._counters for error in counter.failed.values()]
-        for error in (*failed, *self._merger.failed.values()):
-            raise error
+        for reader in (*self._counters, self._merger):
+            for survey, error in reader.failed.items():
+                if survey not in self.refused:
+                    raise error
         for log, counter in zip(self._logs, self._counters, strict=True):
             if log.confirmed_checksum != counter.mark.epoch:
                 raise LogError(
@@ -219,9 +259,21 @@ class EmbeddedApp(AbstractContextManager["EmbeddedApp"]):
                     f"{counter.next_offset - 1} is another",
                     SAME_BACKUP,
                 )
+            self._require_none_left_out(directory, log.unread)
             counter.apply_all(log.unread)
             log.unread.clear()
         self.publish()
+
+    def _require_none_left_out(self, directory: Path, records: Sequence[Record]) -> None:
+        """Refuse to go past records of a survey that is left out: nobody would count them later."""
+        for record in records:
+            about = named(record.content_type or "", record.value or b"")
+            if about is not None and about.survey in self.refused:
+                raise StateError(
+                    f"{directory}: the log has reports of survey {about.survey!r} that are not counted yet, and this "
+                    f"release cannot count them: {self.refused[about.survey]}",
+                    "start and stop the release that wrote them once: then they are counted",
+                )
 
 
 def reports_in(records: Sequence[Record], damaged_bytes: int, lookup: Lookup, clock_key: bytes) -> int:

@@ -26,6 +26,8 @@ from stream_app.log.codec import ANOTHER_RELEASE
 from stream_app.log.flushes import DEADLETTERS, FINALS, OPEN, RESULTS, Come, Output, TopicName, Write
 
 FILE = "results.sqlite"
+BUSY_SECONDS = 60.0
+"""How long a connection waits for another one that writes: counts of many values take a while to write."""
 _IDENTITY = "identity"
 _REPLACED = {OPEN, *(topic.name for topic in RESULTS if topic.replaced)}
 _VERSION = 2  # of the tables; 0 is a file without any, or with those of an earlier release
@@ -49,7 +51,9 @@ class LocalStore:
 
     def __init__(self, directory: Path, how: str) -> None:
         place = f"{(directory / FILE).resolve().as_uri()}?{how}"
-        self._db = sqlite3.connect(place, uri=True, isolation_level=None, check_same_thread=False)
+        self._db = sqlite3.connect(place, uri=True, isolation_level=None, check_same_thread=False, timeout=BUSY_SECONDS)
+        self._directory = directory
+        self._left_out: Collection[str] = ()
 
     @classmethod
     def to_write(cls, directory: Path) -> "LocalStore":
@@ -94,6 +98,19 @@ class LocalStore:
                 "restore it from a backup, or name the data directory of another run",
             ) from None
         return store
+
+    def another(self) -> "LocalStore":
+        """One more connection, for another thread of the process that writes."""
+        store = LocalStore(self._directory, "mode=rw")
+        store.leave_out(self._left_out)
+        return store
+
+    @contextmanager
+    def snapshot(self) -> Iterator[None]:
+        """Whatever the block reads is of one moment. It must not write."""
+        self._db.execute("BEGIN")
+        with self._db:
+            yield
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
@@ -181,8 +198,13 @@ class LocalStore:
         return dict(self._settings(_IDENTITY)).get(_IDENTITY, "")
 
     def surveys(self) -> list[Survey]:
-        """The surveys that are counted in this directory."""
-        return [_survey_of(value) for _, value in self._settings("survey/*")]
+        """The surveys that are counted in this directory, without those that are left out."""
+        found = [_survey_of(value) for _, value in self._settings("survey/*")]
+        return [survey for survey in found if survey.id not in self._left_out]
+
+    def leave_out(self, surveys: Collection[str]) -> None:
+        """Do not name these surveys from now on: nothing can be made of them. What is kept of them stays."""
+        self._left_out = surveys
 
     def setting(self, name: str, value: str) -> str:
         """The first value of a setting; if it has none yet, set it to `value`."""

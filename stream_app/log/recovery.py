@@ -44,6 +44,15 @@ class Quarantine:
         return Quarantine(self.times + 1, offset if self.offset is None else self.offset, why[:LONGEST_WHY])
 
 
+@dataclass(frozen=True)
+class OnlyNow(Quarantine):
+    """A quarantine that is not written: this process leaves the survey out, and the next one tries it again."""
+
+
+class LeftOut(HearsayError):
+    """Why a process leaves a survey out from its start. No record of the survey may come to it."""
+
+
 Quarantines = dict[str, Quarantine]  # by survey
 Errors = Mapping[str, Exception]  # by survey
 NEVER_QUARANTINED = Quarantine(0, None)
@@ -92,7 +101,8 @@ class LogPosition:
 
     def encode(self) -> bytes:
         """The position as a state record."""
-        quarantines = {survey: asdict(quarantine) for survey, quarantine in self.quarantines.items()}
+        written = {name: one for name, one in self.quarantines.items() if not isinstance(one, OnlyNow)}
+        quarantines = {survey: asdict(quarantine) for survey, quarantine in written.items()}
         return pack_position({**vars(self), "mark": asdict(self.mark), "quarantines": quarantines, **self._written()})
 
     @classmethod
@@ -182,7 +192,10 @@ class StateRecords(Generic[P]):
                 self.failed[survey] = error
         for survey, why in self.failed.items():
             before = self.position.quarantines.get(survey, NEVER_QUARANTINED)
-            self.position.quarantines[survey] = before.again(self.position.offset_of(survey), why)
+            quarantine = before.again(self.position.offset_of(survey), why)
+            if isinstance(why, LeftOut):
+                quarantine = OnlyNow(**asdict(quarantine))
+            self.position.quarantines[survey] = quarantine
         return recovered
 
 

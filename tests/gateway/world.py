@@ -170,6 +170,7 @@ def serving(
     tls: Any = None,
     names: Sequence[str] = (),
     pages: Mapping[str, Page] | None = None,
+    refused: Mapping[str, str] | None = None,
     new_loop: Callable[[], asyncio.AbstractEventLoop] = uvloop.new_event_loop,
 ) -> Iterator[Served]:
     """A gateway in front of a log, until the block ends."""
@@ -181,7 +182,13 @@ def serving(
     async def run() -> None:
         writer = Writer(log, known.get, now=clock, holder=holder)
         gateway = Gateway(
-            known, writer, senders or Senders(), lambda: True, origins=frozenset(origins), pages=pages or {}
+            known,
+            writer,
+            senders or Senders(),
+            lambda: True,
+            origins=frozenset(origins),
+            pages=pages or {},
+            refused_surveys=refused or {},
         )
         listener = Listener(gateway, limits or Limits(), tls, frozenset(names))
         port = await listener.start("127.0.0.1", 0)

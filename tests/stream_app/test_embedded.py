@@ -193,9 +193,8 @@ def test_a_directory_serves_one_process_also_after_files_in_it_were_deleted(tmp_
             collector(tmp_path, [SCHEME.survey], KEY, KEY)
 
 
-@pytest.mark.parametrize("given", [True, False], ids=["counted again", "only kept"])
 def test_a_release_that_resolves_a_survey_to_other_terms_is_refused(
-    given: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = scheme_with(of_size(3), eps_inf=2, eps_1=1)
     collector(tmp_path, [before.survey], KEY, KEY).close()
@@ -203,7 +202,20 @@ def test_a_release_that_resolves_a_survey_to_other_terms_is_refused(
         collector(tmp_path, [scheme_with(of_size(3), eps_inf=2, eps_1=1, minimum=5).survey], KEY, KEY)
     never_choose(monkeypatch, before.questions[0].label)
     with pytest.raises(FingerprintChanged, match="'test' was counted"):
-        collector(tmp_path, [before.survey] if given else [], KEY, KEY)
+        collector(tmp_path, [before.survey], KEY, KEY)
+
+
+def test_a_survey_that_is_only_kept_and_resolves_to_other_terms_is_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Failure would look like: `serve` ends because of a survey that nobody asks any more."""
+    before = scheme_with(of_size(3), eps_inf=2, eps_1=1)
+    collector(tmp_path, [before.survey], KEY, KEY).close()
+    never_choose(monkeypatch, before.questions[0].label)
+    with collector(tmp_path, [], KEY, KEY) as app:
+        assert list(app.refused) == ["test"]
+        assert "'test' was counted" in app.refused["test"]
+        assert app.store.surveys() == []
 
 
 def test_a_directory_keeps_its_partitions(tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from stream_app.faust_app.monitoring import Outcomes
 from stream_app.faust_app.overrides.batches import EpochRecord
 from stream_app.kafka import Topics
 from tests.helpers.another_release import never_choose
+from tests.helpers.publishing import record_of
 from tests.helpers.surveys import of_size, scheme_with
 from tests.stream_app.worlds import KEY, SCHEME, Event, Reports, Row, scheme, wire
 
@@ -110,8 +111,7 @@ def worker_that_read(*published: Scheme, header: str = "fingerprint") -> Surveys
     """A worker's surveys after it has read these records."""
     surveys = Surveys(KafkaSettings(bootstrap="127.0.0.1:1"), "surveys", cast(Any, None))
     for offset, each in enumerate(published):
-        value, headers = each.survey.model_dump_json().encode(), ((header, each.fingerprint.encode()),)
-        surveys.register(EpochRecord("surveys", 0, offset, 0, 0, b"s", value, None, 1, len(value), headers))
+        surveys.register(record_of(each.survey, each.fingerprint, offset, header))
     return surveys
 
 
