@@ -110,7 +110,6 @@ def main() -> None:
     sys.meta_path.insert(0, WithoutPandas())
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")  # to look for them takes long; no command uses any
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # matrices are small: threads wait for each other, and burn CPU
-    gc.set_threshold(10_000)  # imports make objects that stay, and Python would search them 100 times
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]  # what a terminal cannot show
     _warn_of_former_name()

@@ -7,7 +7,7 @@ from protocols.scheme import Scheme
 from protocols.wire import decode_frame
 from stream_app.counting import PeriodCounts
 from stream_app.finals import Final, NotCounted, published_sums, release, sums_through
-from stream_app.finals.sizes import counter_bytes
+from stream_app.sizes import counter_bytes
 from tests.helpers.surveys import of_size, scheme_with
 from tests.stream_app.worlds import CALENDAR, SCHEME, Reports, Row, by_calendar, scheme, wire
 
