@@ -7,10 +7,11 @@ import shutil
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 import redis
+import structlog
 from hypothesis import HealthCheck, settings
 from hypothesis.internal.conjecture import providers
 
@@ -47,6 +48,23 @@ def pytest_report_header() -> str:
 def pytest_collection_finish() -> None:
     """What was imported and collected stays: the garbage collector need not look at it again and again."""
     gc.freeze()
+
+
+@pytest.fixture(autouse=True)
+def logs_as_python_has_them(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """What a test configures of logs is gone after it.
+
+    Loggers that are kept at their first use would write to the log of that test for ever, and `capture_logs` of later
+    ones in the same process would see nothing.
+    """
+    configure = structlog.configure
+
+    def keep_no_logger(**given: Any) -> None:
+        configure(**{**given, "cache_logger_on_first_use": False})
+
+    monkeypatch.setattr(structlog, "configure", keep_no_logger)
+    yield
+    structlog.reset_defaults()
 
 
 SHARED = {"module", "package", "session"}
