@@ -27,7 +27,7 @@ from tests.helpers.loopback import TAKEN, Handle, answering, gateway
 from tests.helpers.surveys import of_size, scheme_with
 
 VALUES = {"a": 1, "b": 1}
-PEOPLE = 60
+PEOPLE = 100
 PERSON: dict[str, Any] = {"eps_inf": 3, "eps_1": 1, "memo_cap": 3}
 
 
