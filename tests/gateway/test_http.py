@@ -257,6 +257,7 @@ def test_what_waits_for_a_client_that_reads_slowly_is_little_however_much_it_ask
     begun = b"GET / HTTP/1.1\r\n" + b"".join(b"a%d:\r\n" % number for number in range(1000))
     with serving(KeepingLog()) as served, connections(served, begun, b"") as (_, slow):
         eventually(lambda: any(each._head_bytes > 4000 for each in list(served.listener._clients)))
+        eventually(lambda: all(each._transport is not None for each in list(served.listener._clients)))
         for each in served.listener._clients:  # or the system would hold megabytes of answers
             each._transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
         slow.setblocking(False)
