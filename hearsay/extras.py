@@ -4,15 +4,14 @@
 started again with its extra.
 """
 
-import json
 import os
 import sys
-from importlib.metadata import distribution
+from importlib.metadata import distribution, version
 from importlib.util import find_spec
 from pathlib import Path
 
 from protocols.errors import HearsayError
-from servers.distribution import DISTRIBUTION, pip_install
+from servers.distribution import DISTRIBUTION, pip_install, recorded_origin
 
 EXTRAS = {
     "dashboard": ["dashboard"],
@@ -64,9 +63,8 @@ def fetch(extra: str) -> None:
     uv = os.environ.get("UV")
     if uv is None or "UV_RUN_RECURSION_DEPTH" in os.environ or AGAIN in os.environ:  # the second is of `uv run`
         return
-    ours = distribution(DISTRIBUTION)
-    origin = json.loads(ours.read_text("direct_url.json") or "{}").get("url")
+    origin = recorded_origin()
     named = f"{DISTRIBUTION}[{extra}]"
-    wanted = f"{named} @ {origin}" if origin else f"{named}=={ours.version}"
+    wanted = f"{named} @ {origin}" if origin else f"{named}=={version(DISTRIBUTION)}"
     sys.stderr.write(f"hearsay: fetching what this command needs, once: the extra {extra!r}\n")
     os.execve(uv, [uv, "tool", "run", "--from", wanted, "hearsay", *sys.argv[1:]], {**os.environ, AGAIN: extra})

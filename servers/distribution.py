@@ -48,7 +48,9 @@ class FormerName:
     @property
     def cure(self) -> str:
         """Two commands, in their order: the first deletes files that the second puts back."""
-        return f"run `pip uninstall --yes {FORMER} {DISTRIBUTION}`, then `pip install '{_origin()}'`"
+        origin = recorded_origin()
+        wanted = f"{DISTRIBUTION} @ {origin}" if origin else DISTRIBUTION
+        return f"run `pip uninstall --yes {FORMER} {DISTRIBUTION}`, then `pip install '{wanted}'`"
 
 
 def folders_of_packages() -> list[Path]:
@@ -73,10 +75,16 @@ def _packages(metadata: Path) -> list[str]:
     return listed.read_text("utf-8").split() if listed.is_file() else []
 
 
-def _origin() -> str:
-    """Where this program was installed from, for pip: a file or folder if that is recorded, and its name otherwise."""
-    from importlib.metadata import distribution
+def recorded_origin() -> str | None:
+    """The file or folder that this program was installed from; None if it was from an index, or is not installed.
 
-    recorded = distribution(DISTRIBUTION).read_text("direct_url.json")
-    address = json.loads(recorded or "{}").get("url")
-    return f"{DISTRIBUTION} @ {address}" if address else DISTRIBUTION
+    It is not installed if the clone that version 0.2 was installed from has the files of a later one.
+    """
+    from importlib.metadata import PackageNotFoundError, distribution
+
+    try:
+        recorded = distribution(DISTRIBUTION).read_text("direct_url.json")
+    except PackageNotFoundError:
+        return None
+    origin: str | None = json.loads(recorded or "{}").get("url")
+    return origin

@@ -1,5 +1,6 @@
 """An environment that also has a distribution of the former name."""
 
+import importlib.metadata
 import shlex
 from pathlib import Path
 
@@ -38,6 +39,21 @@ def test_other_packages_whose_names_begin_alike_are_no_former_name(tmp_path: Pat
     for name in ("hearsay_ldp-0.3.0", "hearsay_device-0.2.0", "hearsay-tools-1.0"):
         (tmp_path / f"{name}.dist-info").mkdir()
     assert former_name([tmp_path]) is None
+
+
+def test_files_of_this_version_in_a_clone_that_was_installed_as_0_2_have_a_hint_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever updates such a clone has the old name's metadata and none of the new one's."""
+    plant(tmp_path, "0.2.0", "memo_store\n")
+    monkeypatch.setattr(importlib.metadata, "distribution", not_installed)
+    former = former_name([tmp_path])
+    assert former is not None
+    assert former.cure.endswith("then `pip install 'hearsay-ldp'`")
+
+
+def not_installed(name: str) -> None:
+    raise importlib.metadata.PackageNotFoundError(name)
 
 
 def test_this_environment_has_one_name() -> None:
