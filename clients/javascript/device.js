@@ -1461,7 +1461,7 @@ export class Device {
     return { ...sent, againAt: await this.#againAt(survey), doubt };
   }
 
-  // What the app is told. Without a report it is of the last settled period, or of this one.
+  // What the app gets as an answer. Without a report it is about the last settled period, or of this one.
   async #outcome(state, survey, report, delivered) {
     const joined = joinedIn(state, survey);
     const { dropped } = joined;
@@ -1560,7 +1560,7 @@ export class Device {
     return moments.length ? ceil(1000 * min(...moments)) : null;
   }
 
-  // A report is never sent after its period's end and the survey's grace. The app is told by
+  // A report is never sent after its period's end and the survey's grace. The app learns of it by
   // `send`.
   #dropLate(survey) {
     return this.#change(async (state) => {

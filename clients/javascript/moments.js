@@ -3,7 +3,7 @@
 //
 // What decides it is the calendar, the clock and a draw. No value does, nor how long it took to
 // make the report, nor when another report is sent: whoever sees when reports arrive pairs two of
-// one device no better than by luck.
+// one device no better than at random.
 
 // More than settling takes: a report that is sent before would show how long it took.
 const SETTLING_SECONDS = 10;

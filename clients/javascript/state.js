@@ -106,7 +106,7 @@ function without(runs, period) {
 
 export const owedIn = (joined, period) => joined.owed.find((each) => each.period === period);
 
-const MOST_DROPPED = 100; // until the app is told
+const MOST_DROPPED = 100; // kept until the next answer to the app names them
 
 // A report was delivered.
 export function erase(joined, period) {

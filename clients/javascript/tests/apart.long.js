@@ -1,4 +1,4 @@
-// Whoever sees when reports arrive pairs the two reports of one device no better than by luck.
+// Whoever sees when reports arrive pairs the two reports of one device no better than at random.
 //
 // Thirty devices settle on two days, each at its own time of day. The observer has the times of
 // both days' reports, and knows how devices work. All draws follow from a seed, so the figures are
@@ -94,7 +94,7 @@ function nearest(first, second, distance) {
   return first.filter(isRight).length;
 }
 
-// Other orders of the devices: what an observer pairs in them is luck.
+// Other orders of the devices: what an observer pairs in them is random.
 const ORDERS = Array.from({ length: SHUFFLES }, (_, i) => {
   const numbered = Array.from({ length: DEVICES }, (_, place) => [drawn("order", i, place), place]);
   return numbered.sort(([a], [b]) => a - b).map(([, place]) => place);
@@ -112,7 +112,7 @@ for (const [name, scenario] of Object.entries(SCENARIOS))
     const apart = await arrivals(scenario, { apart: true });
     for (const [how, observer] of Object.entries(OBSERVERS)) {
       const { right, chance } = chanceOf(observer, ...apart);
-      assert.ok(chance > 0.01, `by ${how}: ${right} of ${DEVICES}; by luck with ${chance}`);
+      assert.ok(chance > 0.01, `by ${how}: ${right} of ${DEVICES}; at random with ${chance}`);
     }
     // A control: devices that send at once are found.
     const together = await arrivals(scenario, { apart: false });

@@ -94,7 +94,7 @@ test("a report that nobody has seen is made anew after the clock was set right, 
     await assert.rejects(device.settle("memos", { a: 1 }), { code: "reported" });
   }));
 
-test("a report that is dropped is told by the next call, whatever happens in between", () =>
+test("the next call names a report that was dropped, whatever happens in between", () =>
   withGateway(() => 201, async (address) => {
     const at = { now: NOON };
     const device = await joinedAt(at, "memos");
