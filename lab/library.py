@@ -197,5 +197,6 @@ def people(
             f"not all of periods {first} to {last} of survey {published.id!r} are published",
             f"published: {', '.join(str(key.period) for key in finals)}",
         )
-    history = history_of(Scheme(published), kept)
-    return draw_people(published_aggregates(report, history, lasting, stay, seed), people, seed)
+    history = None if published.releases_windows else history_of(Scheme(published), kept)
+    covered = range(first, last + 1)
+    return draw_people(published_aggregates(published, report, history, covered, lasting, stay, seed), people, seed)

@@ -7,14 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from analytics.estimation import CellNoise, exact
-from analytics.mobility import Answers, ByGap, CountHistory
-from analytics.windows import UnitSum
-from protocols.arrays import Whole
+from analytics.estimation import exact
+from analytics.estimation.estimates import Estimates
+from analytics.mobility import Answers, ByGap, CountHistory, ReleasedWindows
+from analytics.windows import Span, WindowSum
 from protocols.scheme import Scheme
-from protocols.survey import CalendarVisits
 from stream_app.counting import Counts
-from stream_app.finals import Final, Release, Status, sums_of_period
+from stream_app.finals import Final, NotCounted, Status, sum_of_period, tables_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,30 +59,43 @@ class Open:
 class PeriodAnswers:
     """What is released of a period: its counts by question, its answers, and all its reports.
 
-    `total` is None where a question is left out. Then shares are those of a sample of unknown size.
+    `total` is None where it is not released, because there are too few. `visitors` is the same with its error.
     """
 
-    counts: Counts | Release
+    counts: Counts
     answers: Mapping[str, Answers]
     total: int | None
+    visitors: Estimates | None
 
     @staticmethod
     def of(scheme: Scheme, final: Final) -> "PeriodAnswers":
         counts = final.counts
-        if isinstance(counts, Release):
-            sizes = {name: max(0, int(n.sum())) for name, n in counts.n.items()}
-            supports = counts.N
-        else:
-            sizes = {name: found.total for name, found in counts.items()}
-            supports = {name: found.supports for name, found in counts.items()}
-        total = sum(sizes[kind] for kind in scheme.kinds) if sizes.keys() >= set(scheme.kinds) else None
+        if final.windows is not None:
+            released = released_windows(scheme, final)
+            alone = next((window for window in final.windows if window.kind == "period"), None)
+            if alone is None:
+                return PeriodAnswers(counts, {}, None, None)
+            visitors = released.number(alone, "visitors")
+            total = None if visitors is None else int(visitors.value)
+            return PeriodAnswers(counts, released.answers(alone), total, visitors)
+        total = sum(counts[kind].total for kind in scheme.kinds) if counts else None
         visitors = exact(np.array(np.inf if total is None else total))
         answers = {
-            q.name: Answers(q, sizes[q.name], supports[q.name], visitors, CellNoise.of(scheme, q.name))
-            for q in scheme.questions
-            if q.name in sizes
+            question.name: Answers(question, counts[question.name].total, counts[question.name].supports, visitors)
+            for question in scheme.questions
+            if question.name in counts
         }
-        return PeriodAnswers(counts, answers, total)
+        return PeriodAnswers(counts, answers, total, visitors)
+
+    @staticmethod
+    def counted(reports: int) -> "PeriodAnswers":
+        """Of a period of which nothing is known but a number of reports."""
+        return PeriodAnswers({}, {}, reports, exact(np.array(reports)))
+
+
+def released_windows(scheme: Scheme, final: Final) -> ReleasedWindows:
+    """The windows that a final has, as estimates."""
+    return ReleasedWindows(scheme, final.period, final.windows or (), tables_of(final.counts, scheme))
 
 
 def history_of(scheme: Scheme, finals: Sequence[Final]) -> CountHistory:
@@ -92,40 +104,22 @@ def history_of(scheme: Scheme, finals: Sequence[Final]) -> CountHistory:
     nothing = np.zeros(0, dtype=np.int64)
     supports: dict[str, list[ByGap]] = {q.name: [] for q in scheme.questions}
     reports = {name: np.zeros((len(finals), horizon), dtype=np.int64) for name in {*supports, *kinds}}
-    agreed, ranges = list[Whole](), list[Whole | None]()
     for row, final in enumerate(finals):
         counts = final.counts
-        if isinstance(counts, Release):
-            agreed.append(counts.agreed.cells.sum(keepdims=True) if flags else counts.agreed.cells)
-            ranges.append(None)
-            for name, n in counts.n.items():
-                reports[name][row] = n.sum() if flags else n
-            for name, of_all in supports.items():
-                of_all.append(ByGap(np.array([horizon]), counts.N[name][None]))  # of all gaps: for single periods
-            continue
         gaps = {name: np.ones_like(found.n) if flags else found.gaps.astype(np.int64) for name, found in counts.items()}
-        firsts = np.ones(1, dtype=np.int64) if flags else next(iter(gaps.values()), nothing)
-        ranges.append((firsts if counts.keys() >= kinds else nothing) if final.ranges else None)
-        if final.ranges:  # nobody reported before period 0: what begins after the period are new visitors
-            gaps = {name: np.where(known > final.period, horizon, known) for name, known in gaps.items()}
         for name, found in counts.items():
             np.add.at(reports[name][row], gaps[name] - 1, found.n)
         for q in scheme.questions:
             own = counts[q.name].N if q.name in counts else np.zeros((0, q.k), dtype=np.int64)
             supports[q.name].append(ByGap(gaps.get(q.name, nothing), own))
-    cells = np.array(agreed, dtype=np.int64) if agreed else None
     units = finals[-1].units if flags else {}
-    return CountHistory(scheme, finals[0].period, reports, supports, cells, ranges, units, _newest(scheme, finals[-1]))
+    return CountHistory(scheme, finals[0].period, reports, supports, units, _newest(scheme, finals[-1]))
 
 
-def _newest(scheme: Scheme, final: Final) -> UnitSum | None:
+def _newest(scheme: Scheme, final: Final) -> WindowSum | None:
     """A period as a unit of its own, for its new visitors; None where nothing is known by flags."""
-    visits, counts = scheme.visits, final.counts
-    if final.ranges or not isinstance(visits, CalendarVisits) or "ever" not in visits.units:
+    if "ever" not in scheme.survey.units:
         return None
-    new = sums_of_period(visits, final.period, counts)["ever"]
-    if isinstance(counts, Release):
-        n = {name: int(found.sum()) for name, found in counts.n.items()}
-        agreed = new.agreed and (int(counts.agreed.cells.sum()), new.agreed[1])
-        return replace(new, n=n, cells=(len(counts.axis), new.cells[1]), agreed=agreed)
-    return replace(new, n={name: found.total for name, found in counts.items()})
+    alone = Span("ever", final.period, final.period)
+    new = sum_of_period(scheme, alone, final.period, final.counts, NotCounted())
+    return replace(new, n={name: found.total for name, found in final.counts.items()})

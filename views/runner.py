@@ -230,7 +230,8 @@ class SurveyFinals:
         self._status: Status | None = None
         self._memory: dict[str, Any] = {}
         # Windows need the finals of a horizon again, with each new one.
-        self._final = lru_cache(scheme.survey.horizon + 1)(lambda period: Final.decode(self._values[period]))
+        kept = 3 if scheme.survey.releases_windows else scheme.survey.horizon + 1
+        self._final = lru_cache(kept)(lambda period: Final.decode(self._values[period]))
 
     def past(self, period: int, value: bytes) -> Past | None:
         """The finals up to one that has come; None if nothing is to be made of it."""
@@ -240,10 +241,21 @@ class SurveyFinals:
         self._values[period] = value
         self._values.pop(period - self._reach, None)
         self._first = self._first if period - 1 in self._values else period
-        if not self.takers(period):
+        if not self.takers(period) or self._is_superseded(period):
             return None
         first = max(self._first, period - self._reach + 1)
         return Past(self.scheme, _Decoded(self._final, range(first, period + 1)), self._memory)
+
+    def _is_superseded(self, period: int) -> bool:
+        """Whether release 0.2 has made a final by a rule that is gone: its results stay where they were published."""
+        if not self.scheme.survey.releases_windows or not self._final(period).superseded:
+            return False
+        log.warning(
+            "no results are made again of a period that release 0.2 has closed",
+            survey=self.scheme.survey.id,
+            period=period,
+        )
+        return True
 
     def takers(self, period: int) -> list[Sink]:
         """The sinks that lack the results of a period."""

@@ -166,20 +166,21 @@ def _average(given: Floats, where: Mask, spread: Floats) -> Floats:
 
 @dataclass(frozen=True)
 class CellNoise:
-    """The variances of the noise on each N[value], and on n, which is a sum of `cells`."""
+    """The variances of the noise on each N[value], and on n: the number of answers, which `cells` noises add up to."""
 
     supports: float
     reports: float
-    cells: int
+    cells: int = 1
 
     @classmethod
-    def of(cls, scheme: Scheme, name: str) -> "CellNoise | None":
-        """The noise on one attribute's counts of a period; None where they are exact."""
-        noise, cells = scheme.presence, len(scheme.visits.cells)
-        if noise is None:
+    def of(cls, scheme: Scheme, name: str, window: str = "period") -> "CellNoise | None":
+        """The noise on one attribute's table of a period, or of a calendar unit; None where tables are exact."""
+        noise = scheme.presence
+        if noise is None or window not in noise.released.tables:
             return None
-        supports = geometric_variance(noise.supports_scale(name))
-        return cls(supports, cells * geometric_variance(noise.reports_scale), cells)
+        answers = noise.answers_scale(window)
+        of_answers = 0.0 if answers is None else geometric_variance(answers)
+        return cls(geometric_variance(noise.supports_scale(name, window)), of_answers)
 
 
 def noise_covariance(shares: Floats, n: int, channel: Voted, noise: CellNoise, places: Places | None) -> Floats:

@@ -23,5 +23,6 @@ from analytics.mobility.model import (
     Sizes,
     WindowReport,
 )
-from analytics.mobility.report import mobility_report
+from analytics.mobility.released_windows import ReleasedWindows
+from analytics.mobility.report import mobility_report, released_report
 from analytics.mobility.report_tables import PART_ROWS, explained, tables, tables_in_parts

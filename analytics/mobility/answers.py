@@ -35,12 +35,18 @@ class Answers:
     n: int
     counts: Whole
     visitors: Estimates
-    noise: CellNoise | None = None  # on counts and n, of a period
+    noise: CellNoise | None = None  # on counts and n
+    reports: Estimates | None = None  # that shares are shares of, where they are those of an average period
 
     @classmethod
     def of(cls, history: CountHistory, name: str, window: Window) -> "Answers":
         numbers = history.answers(name, window), history.supported(name, window), history.visitors(window)
-        return cls(history.scheme.question(name), *numbers, CellNoise.of(history.scheme, name))
+        return cls(history.scheme.question(name), *numbers)
+
+    @property
+    def everybody(self) -> Estimates:
+        """What shares are shares of: the visitors, or all reports of a window."""
+        return self.visitors if self.reports is None else self.reports
 
     @property
     def channel(self) -> Channel:

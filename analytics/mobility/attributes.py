@@ -1,6 +1,6 @@
 """The visitors of a window by one attribute, and what its role adds: rankings, dwell times and amounts."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from analytics.mobility.model import (
     AskedAttribute,
     AttributeReport,
     Axis,
+    Counted,
     Dwell,
     Place,
     Ranking,
@@ -23,8 +24,6 @@ from analytics.mobility.model import (
     quantities,
     quantity,
 )
-from analytics.mobility.publication import Publication
-from analytics.windows.calendar import Window
 from protocols.arrays import Floats, Places
 from protocols.question import Question
 from protocols.survey import Thresholds, dwell_times, origin_and_destination
@@ -75,7 +74,7 @@ def amount(answers: Answers) -> Amount:
     found = zip(attribute.quantiles, *_quantiles(answers, attribute.quantiles), strict=True)
     return Amount(
         mean=quantity(mean),
-        sum=quantity(product(mean, answers.visitors)),
+        sum=quantity(product(mean, answers.everybody)),
         off=float(np.ptp(ends, axis=1).max() / 2),
         quantiles=tuple(
             AmountQuantile(at=at, value=middles[place], low=ends[low, 0], high=ends[high, 1])
@@ -95,7 +94,7 @@ def _above_thresholds(attribute: Thresholds, answers: Answers) -> Amount:
     mean = Estimates(*map(np.asarray, (value, error, low, high)))
     return Amount(
         mean=quantity(mean),
-        sum=quantity(product(mean, answers.visitors)),
+        sum=quantity(product(mean, answers.everybody)),
         off=float(np.ptp(attribute.number.numbers[0]) / 2),
         quantiles=_between_slots(attribute, answers, slots) if slots > 1 else (),
         top=quantity(answers.shares[slots - 1]),
@@ -182,19 +181,21 @@ def axes_of(question: Question) -> tuple[Axis, ...]:
     return tuple(Axis(name=axis.name, values=axis.values, groups=tuple(axis.groups)) for axis in question.axes)
 
 
-def attribute_report(publication: Publication, question: Question, window: Window) -> AttributeReport:
-    """Everything published about one attribute in one window."""
-    answers = publication.answers(question.name, window)
-    suppressed = publication.suppression_of(question.name, window)
+def attribute_report(question: Question, released: Mapping[str, Answers], counted: Counted) -> AttributeReport:
+    """Everything published about one attribute in one window. `released` has the answers to each question.
+
+    `counted` says which reports they are from.
+    """
+    answers = released.get(question.name)
     header = AttributeReport(
         name=question.name,
-        counted="value in the period" if window.length == 1 else "first value in the window",
-        n=answers.n if suppressed is None else None,
-        suppressed=suppressed,
+        counted=counted,
+        n=None if answers is None else answers.n,
+        suppressed="minimum" if answers is None else None,
     )
-    if suppressed is not None or answers.n <= 0:
+    if answers is None or answers.n <= 0:
         return header
-    margins = [_published(publication, axis.name, window) for axis in question.axes]
+    margins = [_known(released.get(axis.name)) for axis in question.axes]
     role = question.attribute.role
     published = {
         "values": Shares(share=quantities(answers.shown[: question.items.k]), **answers.fitted(margins)),
@@ -208,18 +209,17 @@ def attribute_report(publication: Publication, question: Question, window: Windo
     return header.model_copy(update=published)
 
 
+def _known(answers: Answers | None) -> Answers | None:
+    """The answers to an attribute of a cross; None where there are none."""
+    return None if answers is None or answers.n <= 0 else answers
+
+
 def sizes_of(answers: Answers) -> Sizes | None:
     """The sizes of sets as they are published; None where devices have one value."""
     found = answers.sizes
     if found is None:
         return None
     return Sizes(share=quantities(found[:-1]), mean=quantity(found[-1]), full=quantity(found[-2]))
-
-
-def _published(publication: Publication, name: str, window: Window) -> Answers | None:
-    """The answers to an attribute of a cross; None where they are not published."""
-    answers = publication.answers(name, window)
-    return None if publication.suppression_of(name, window) or answers.n <= 0 else answers
 
 
 def _groups(answers: Answers) -> Shares | None:
@@ -240,7 +240,7 @@ def _trips(answers: Answers) -> Trips:
 
 def _ranking(answers: Answers) -> Ranking:
     order, probabilities, whole = rank(answers.shares.value, answers.covariance, PLACES)
-    people = product(answers.shown, answers.visitors)
+    people = product(answers.shown, answers.everybody)
     names = answers.question.attribute.values
     return Ranking(
         places=tuple(

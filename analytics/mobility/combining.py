@@ -29,6 +29,7 @@ from analytics.windows.calendar import Window, comparable, same_phase
 from protocols.arrays import Whole
 
 KINDS = get_args(Kind)
+VISITS = "all reports in the window"
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,7 +103,10 @@ def with_truth(report: MobilityReport, truth: Mapping[Window, WindowTruth]) -> M
         if known is None or window.suppressed:
             return window
         people = {name: {"truth": of_values.astype(np.float64)} for name, of_values in known.people.items()}
-        attributes = tuple(_with_values(part, people.get(part.name, {})) for part in window.attributes)
+        attributes = tuple(
+            part if part.counted == VISITS else _with_values(part, people.get(part.name, {}))
+            for part in window.attributes
+        )
         return window.model_copy(update={"truth": known.visitors, "attributes": attributes})
 
     return report.model_copy(update={"windows": tuple(map(compared, report.windows))})
@@ -173,7 +177,7 @@ def with_changes(report: MobilityReport, baseline: range | None = None) -> Mobil
 def _people(published: Mapping[Window, WindowReport], name: str) -> dict[Window, Estimates]:
     """The people by value of one attribute, in every window that has answers."""
     shares = [
-        (window, shown.visitors, part.values)
+        (window, shown.counted_by(part), part.values)
         for window, shown in published.items()
         for part in shown.attributes
         if part.name == name

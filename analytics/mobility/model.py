@@ -20,8 +20,9 @@ from analytics.integrity.verdict import Integrity
 from protocols.survey import Calendar, TimeZone
 
 Unfinished = Literal["day so far", "week so far", "month so far", "year so far", "ever"]
-Kind = Literal["period", "hour", "day", "week", "month", "year", "cumulative", Unfinished]
-Suppression = Literal["minimum", "difference"]
+Kind = Literal["period", "hour", "day", "week", "month", "year", "rolling", "cumulative", Unfinished]
+Suppression = Literal["minimum", "difference"]  # the latter in reports of release 0.2
+Counted = Literal["value in the period", "first value in the window", "all reports in the window"]
 Role = Literal["plain", "area", "dwell", "amount", "transition", "cross"]
 
 
@@ -197,7 +198,7 @@ class AttributeReport(ResultModel):
     """The visitors of a window by one attribute."""
 
     name: str
-    counted: Literal["value in the period", "first value in the window"]
+    counted: Counted
     n: int | None
     suppressed: Suppression | None
     values: Shares | None = None
@@ -229,10 +230,8 @@ class WindowReport(ResultModel):
     visitors: Quantity | None = None
     new: Quantity | None = None
     returning: Quantity | None = None
+    visits: Quantity | None = Field(None, exclude_if=lambda visits: visits is None)
     gaps: tuple[Gaps, ...] = ()
-    unbiased_visitors: Quantity | None = None
-    unbiased_new: Quantity | None = None
-    unbiased_returning: Quantity | None = None
     change: Change | None = None
     baseline: Change | None = None
     shortfall: int | None = None
@@ -240,6 +239,18 @@ class WindowReport(ResultModel):
     truth: int | None = None
     attributes: tuple[AttributeReport, ...] = ()
     integrity: Integrity | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_unbiased(cls, given: Any) -> Any:
+        """Reports of release 0.2 with noise had numbers beside those that were made to agree."""
+        if not isinstance(given, dict):
+            return given
+        return {name: part for name, part in given.items() if not name.startswith("unbiased_")}
+
+    def counted_by(self, part: AttributeReport) -> Quantity | None:
+        """What shares of an attribute are shares of: different devices, or visits."""
+        return self.visits if part.counted == "all reports in the window" else self.visitors
 
     @property
     def open(self) -> bool:

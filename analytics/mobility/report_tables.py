@@ -82,8 +82,8 @@ def tables_in_parts(report: MobilityReport) -> dict[str, Iterator[Part]]:
     return {
         "visitors": by_row(types_of(WindowReport), map(flat, report.windows)),
         "gaps": by_row(types_of(WINDOW, Gaps), (_header(w) | flat(gap) for w in report.windows for gap in w.gaps)),
-        "values": by_value(SHARES, lambda window, asked, part: of_shares(window, asked.values, part.values)),
-        "groups": by_value(SHARES, lambda window, asked, part: of_shares(window, asked.groups, part.groups)),
+        "values": by_value(SHARES, of_values),
+        "groups": by_value(SHARES, of_groups),
         "rankings": by_row(types_of(ATTRIBUTE, Place), places),
         "dwell": by_row(
             types_of(ATTRIBUTE, Dwell), (header | flat(part.dwell) for header, *_, part in attributes if part.dwell)
@@ -96,19 +96,31 @@ def tables_in_parts(report: MobilityReport) -> dict[str, Iterator[Part]]:
     }
 
 
-def of_shares(window: WindowReport, names: Sequence[str], shares: Shares | None) -> Columns | None:
-    """Shares of values, or of groups of values. Products and ratios have more digits than their errors carry."""
-    if shares is None or window.visitors is None:
+def of_shares(everybody: Quantity | None, names: Sequence[str], shares: Shares | None) -> Columns | None:
+    """Shares of values, or of groups of values. Products and ratios have more digits than their errors carry.
+
+    `everybody` is how many devices, or visits, shares are shares of.
+    """
+    if shares is None or everybody is None:
         return None
-    found = flat(shares) | {"value": names} | _named("people", shortened(measured(shares.people(window.visitors))))
+    found = flat(shares) | {"value": names} | _named("people", shortened(measured(shares.people(everybody))))
     for name, changes in (("change", shares.change), ("baseline", shares.baseline)):
         found |= {} if changes is None else _named(name, shortened(measured(changes.percent)))
     return found
 
 
+def of_values(window: WindowReport, asked: AskedAttribute, part: AttributeReport) -> Columns | None:
+    return of_shares(window.counted_by(part), asked.values, part.values)
+
+
+def of_groups(window: WindowReport, asked: AskedAttribute, part: AttributeReport) -> Columns | None:
+    return of_shares(window.counted_by(part), asked.groups, part.groups)
+
+
 def of_pairs(window: WindowReport, asked: AskedAttribute, part: AttributeReport, group: bool) -> Columns | None:
     """Each pair of values of a cross, or each pair of which one is, or both are, a group."""
-    columns = of_shares(window, (), part.groups if group else part.values) if asked.axes else None
+    everybody = window.counted_by(part)
+    columns = of_shares(everybody, (), part.groups if group else part.values) if asked.axes else None
     if columns is None:
         return None
     first, second = asked.axes
@@ -136,20 +148,22 @@ def statistics(amount: Amount) -> Iterator[Columns]:
 
 def of_flows(window: WindowReport, asked: AskedAttribute, part: AttributeReport) -> Columns | None:
     """People from each origin to each destination; None if the attribute has another role, or no answers."""
-    if asked.role != "transition" or part.values is None or window.visitors is None:
+    everybody = window.counted_by(part)
+    if asked.role != "transition" or part.values is None or everybody is None:
         return None
-    people = _named("people", shortened(measured(part.values.people(window.visitors))))
+    people = _named("people", shortened(measured(part.values.people(everybody))))
     origins, destinations = zip(*map(origin_and_destination, asked.values), strict=True)
     return {"origin": origins, "destination": destinations, **people}
 
 
 def of_trips(window: WindowReport, asked: AskedAttribute, part: AttributeReport) -> Columns | None:
     """People whose transition began, and ended, in each place; None if there are no transitions, or no answers."""
-    if part.trips is None or window.visitors is None:
+    everybody = window.counted_by(part)
+    if part.trips is None or everybody is None:
         return None
     columns: Columns = {"area": asked.places}
     for name, shares in (("began", part.trips.began), ("ended", part.trips.ended)):
-        columns |= _named(name, shortened(times(measured(shares), measured(window.visitors))))
+        columns |= _named(name, shortened(times(measured(shares), measured(everybody))))
     return columns
 
 

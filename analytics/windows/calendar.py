@@ -1,15 +1,16 @@
 """Calendar windows: hours, days and weeks."""
 
+from collections.abc import Mapping
 from datetime import timedelta
 from itertools import pairwise
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from protocols.arrays import Whole
 from protocols.survey import DAY, HOUR, MONDAY, Calendar, Survey
 
-Unit = Literal["hour", "day", "week"]
-UNITS: dict[Unit, timedelta] = {"hour": HOUR, "day": DAY, "week": 7 * DAY}
+UNITS: Mapping[str, timedelta] = {"hour": HOUR, "day": DAY, "week": 7 * DAY}
 
 
 class Window(NamedTuple):
@@ -26,7 +27,22 @@ class Window(NamedTuple):
         return self.first <= other.last and other.first <= self.last
 
 
-def calendar_windows(survey: Survey, periods: range, unit: Unit) -> list[Window]:
+def unit_begins(survey: Survey, periods: range, unit: str) -> list[int]:
+    """With which of these consecutive periods an hour, a day or a week begins."""
+    around = np.arange(periods.start - 1, periods.stop)
+    units = _units_of(survey, around, unit)
+    return (np.flatnonzero(units[1:] != units[:-1]) + periods.start).tolist()
+
+
+def _units_of(survey: Survey, periods: Whole, unit: str) -> Whole:
+    """The number of the hour, day or week in which each period begins."""
+    if unit == "hour":
+        return survey.calendar.hour(periods)
+    days = survey.calendar.day(periods)
+    return (days + MONDAY) // 7 if unit == "week" else days
+
+
+def calendar_windows(survey: Survey, periods: range, unit: str) -> list[Window]:
     """The whole hours, days or weeks (from Monday) among these periods, in the survey's own time zone.
 
     A unit that is not a whole number of periods has no windows. One that is longer than the horizon is left out.
@@ -40,11 +56,7 @@ def calendar_windows(survey: Survey, periods: range, unit: Unit) -> list[Window]
     size = UNITS[unit] // survey.period
     if UNITS[unit] % survey.period:
         return []
-    around, calendar = np.arange(periods.start - 1, periods.stop + 1), survey.calendar
-    units = calendar.hour(around) if unit == "hour" else calendar.day(around)
-    if unit == "week":
-        units = (units + MONDAY) // 7
-    begins = (np.flatnonzero(units[1:] != units[:-1]) + periods.start).tolist()
+    begins = unit_begins(survey, range(periods.start, periods.stop + 1), unit)
     windows = [Window(begin, following - 1) for begin, following in pairwise(begins)]
     # Where clocks change by half an hour, there are half hours. Days have more or fewer hours, and stay days.
     return [w for w in windows if w.length <= survey.horizon and (unit != "hour" or w.length == size)]

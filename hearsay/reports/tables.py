@@ -128,8 +128,9 @@ def answers_table(report: MobilityReport, window: WindowReport, most: int | None
     if window.baseline is not None:
         head += f", {_percent(window.baseline.percent)} against {window.baseline.against}"
     tables = [
-        _answers(report.asked(attribute.name), attribute, window.visitors, words["people"])
+        _answers(report.asked(attribute.name), attribute, everybody, words["people"])
         for attribute in window.attributes[:most]
+        if (everybody := window.counted_by(attribute)) is not None
     ]
     if left := len(window.attributes) - len(tables):
         tables.append(Text(f"\nand {left:,} more attributes: `hearsay report` shows all of them", style="dim"))

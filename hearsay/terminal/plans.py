@@ -13,6 +13,7 @@ from rich.table import Table
 from hearsay.terminal.console import table, words
 from protocols.errors import SettingsError, counted
 from protocols.planning import of_100
+from protocols.planning.presence import PresencePlan
 from protocols.survey import format_duration
 
 if TYPE_CHECKING:
@@ -153,6 +154,8 @@ def _rows(drawn: Plan, with_shares: bool) -> dict[str, Iterable[Sequence[str]]]:
             (name, str(a.largest), f"{a.scale:.3g}", _number(a.if_nobody), _number(a.if_half), f"{a.devices_needed:,}")
             for name, a in noised.items()
         ],
+        "series": _series(drawn.presence),
+        "presences": _presences(drawn.presence),
         "central": _central(drawn.central or {}, drawn.target),
         "shares": _shares(drawn.shares) if with_shares and drawn.shares is not None else (),
         "ways": _ways(drawn) if all(way.errors for way in drawn.ways) else (),
@@ -167,6 +170,19 @@ def _rows(drawn: Plan, with_shares: bool) -> dict[str, Iterable[Sequence[str]]]:
         ],
         "wider": _wider(drawn),
     }
+
+
+def _series(presence: PresencePlan | None) -> Iterator[Sequence[str]]:
+    for one in () if presence is None else presence.series:
+        name = f"{one.name} (of each value)" if one.name.startswith("supports") else one.name
+        yield name, f"{one.cost:,}", f"{one.scale:.3g}", f"{one.half_width:,}", f"{one.relative:.2%}"
+
+
+def _presences(presence: PresencePlan | None) -> Iterator[Sequence[str]]:
+    for time, loss in ({} if presence is None else presence.losses).items():
+        numbers = (f"{loss.numbers:.3g}", f"{loss.numbers_chance:.1%}")
+        answers = (f"{loss.answers:.3g}", f"{loss.answers_chance:.1%}")
+        yield time, *numbers, *answers
 
 
 def _mechanisms(drawn: Plan) -> Iterator[Sequence[str]]:

@@ -41,6 +41,8 @@ def followed(scheme: Scheme, periods: Sequence[Histogram]) -> Candidates:
     If there is one crowd, the first attribute stands for all.
     """
     visits, found = scheme.visits, dict[str, list[tuple[int, int]]]()
+    if scheme.survey.releases_windows:  # reports by gap or flags are not published
+        return found
     known = {histogram.period: counted(histogram) for histogram in periods}
     for question in scheme.questions if divided(scheme) else scheme.questions[:1]:
         name = question.name
@@ -112,9 +114,8 @@ def collected_findings(scheme: Scheme, before: Candidates, periods: Sequence[His
     """Claims that the data contradict, and crowds that are small."""
     if (noise := scheme.presence) is not None:
         text = (
-            f"All counts have noise (presence_epsilon: {noise.epsilon:g}), of standard deviation "
-            f"{2**0.5 * noise.reports_scale:.3g} by gap. This audit sees counts with noise: sizes of crowds are "
-            "estimates, and whether devices are honest is not judged."
+            f"All counts have noise (presence_epsilon: {noise.epsilon:g}). This audit sees counts with noise: whether "
+            "devices are honest is not judged."
         )
         yield Finding(code="noised-counts", text=text)
     for histogram in periods:

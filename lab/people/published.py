@@ -1,10 +1,11 @@
 """What people are drawn from, of published results: finals by gap, and the answers of periods and windows."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from analytics.mobility import Answers, CountHistory, MobilityReport
+from analytics.mobility import Answers, CountHistory, MobilityReport, Quantity
+from analytics.mobility.model import quantity
 from analytics.windows import Window
 from lab.learning.model import Measured, draw_records
 from lab.learning.model import fit as fit_pairs
@@ -14,41 +15,50 @@ from lab.people.fitting import Windows, fit
 from lab.people.splitting import ByValue
 from producers.people import Flows, proportional, whole
 from protocols.errors import ResultsError, SettingsError
-from protocols.survey import DAY, origin_and_destination
+from protocols.survey import DAY, Survey, origin_and_destination
 
 
 def published_aggregates(
-    report: MobilityReport, history: CountHistory, lasting: Sequence[str], stay: tuple[str, float] | None, seed: int
+    survey: Survey,
+    report: MobilityReport,
+    history: CountHistory | None,
+    periods: range,
+    lasting: Sequence[str],
+    stay: tuple[str, float] | None,
+    seed: int,
 ) -> Aggregates:
-    """What is published about the periods of a history; `stay` is an attribute, and the share of people who keep it."""
+    """What is published about these periods; `stay` is an attribute, and the share of people who keep it.
+
+    `history` has the counts of a survey that publishes everything, by gap. Of others the windows are known.
+    """
     asked = {one.name: one for one in report.attributes if not one.axes}
     if unknown := [name for name in [*lasting, *([stay[0]] if stay else [])] if name not in asked]:
         raise SettingsError(f"the survey does not ask {unknown[0]!r}", f"it asks: {', '.join(asked)}")
-    if history.scheme.survey.visitors is not None:
+    if survey.visitors is not None:
         raise ResultsError(
             "this survey counts the visitors of calendar units, not gaps: nothing tells on which days people return",
             "draw people from a survey with a horizon",
         )
-    if hidden := [t for t in history.periods if history.suppression(Window(t, t)) is not None]:
+    published = _published_windows(report, periods)
+    if hidden := [t for t in periods if Window(t, t) not in published]:
         raise ResultsError(
             f"of {len(hidden)} periods too little is published, the first is period {hidden[0]}",
             "choose periods without them: --period FIRST:LAST",
         )
-    horizon, notes = min(history.scheme.survey.horizon, len(history.periods)), []
-    first, last = history.periods[0], history.periods[-1]
-    runs = [Window(s, e) for s in history.periods for e in range(s, min(s + horizon - 1, last) + 1)]
-    known = [run for run in runs if history.suppression(run) is None]
-    bounds = np.array([(run.first - first + 1, run.last - first + 1) for run in known])
-    windows = Windows(bounds, np.array([history.unique(run) for run in known], dtype=np.float64), np.zeros(len(known)))
-    if all(ranges is None for ranges in history.ranges):
+    first, last = periods[0], periods[-1]
+    horizon, notes = min(report.horizon, len(periods)), list[str]()
+    if history is None:
+        windows = _as_windows(published, first)
+        flows = whole(fit(windows))
+    else:
+        runs = [Window(s, e) for s in periods for e in range(s, min(s + horizon - 1, last) + 1)]
+        windows = _as_windows({run: quantity(history.visitors(run)) for run in runs}, first)
         flows, uncounted = _by_gap(history)
         if uncounted:
             notes.append(f"{uncounted:,} reports refer to earlier ones that came late: these people count as new")
-    else:
-        flows = whole(fit(windows))
     daily = {name: one.values for name, one in asked.items() if name not in lasting}
     records, pairs = [], set()
-    for place, period in enumerate(history.periods):
+    for place, period in enumerate(periods):
         found = _records(report, period, int(flows[:, place + 1].sum()), set(lasting), seed + place)
         records.append(found[0])
         pairs |= found[1]
@@ -56,7 +66,7 @@ def published_aggregates(
         "pairs of attributes that are followed where they are not noise: "
         + (", ".join(sorted(pairs)) if pairs else "none was asked, attributes of a day are independent")
     )
-    begins = [report.calendar.local(report.calendar.begin(period)) for period in history.periods]
+    begins = [report.calendar.local(report.calendar.begin(period)) for period in periods]
     days = [begin.date().isoformat() for begin in begins]
     if report.calendar.period < DAY:
         days = [begin.isoformat(timespec="minutes") for begin in begins]
@@ -73,12 +83,27 @@ def published_aggregates(
         flows=flows,
         horizon=horizon,
         windows=windows,
-        lasting={name: (asked[name].values, _by_value(history, name, horizon)) for name in lasting},
+        lasting={name: (asked[name].values, _lasting(report, history, name, periods)) for name in lasting},
         daily={name: values for name, values in daily.items() if any(name in day for day in records)},
         records=records,
         following=_following(report, stay, daily),
         notes=notes,
     )
+
+
+def _published_windows(report: MobilityReport, periods: range) -> dict[Window, Quantity]:
+    """The visitors of all windows within some periods, as far as they are published."""
+    known = {Window(run.first, run.last): run.visitors for run in report.triangle}
+    known |= {Window(one.first, one.last): one.visitors for one in report.windows}
+    inside = {one: visitors for one, visitors in known.items() if one.first in periods and one.last in periods}
+    return {one: visitors for one, visitors in inside.items() if visitors is not None}
+
+
+def _as_windows(known: Mapping[Window, Quantity], first: int) -> Windows:
+    bounds = np.array([(run.first - first + 1, run.last - first + 1) for run in known])
+    people = np.array([visitors.value for visitors in known.values()], dtype=np.float64)
+    errors = np.array([visitors.error for visitors in known.values()], dtype=np.float64)
+    return Windows(bounds, people, errors)
 
 
 def _by_gap(history: CountHistory) -> tuple[Flows, int]:
@@ -104,23 +129,44 @@ def _by_gap(history: CountHistory) -> tuple[Flows, int]:
     return flows, uncounted
 
 
-def _by_value(history: CountHistory, name: str, horizon: int) -> ByValue:
+def _lasting(report: MobilityReport, history: CountHistory | None, name: str, periods: range) -> ByValue:
     """The people of periods by value, and of windows by their first value: a lasting one is the same on all days."""
+    found = _of_periods(report, name, periods) if history is None else _by_value(history, name, report.horizon)
+    if not len(found.bounds):
+        raise ResultsError(f"nothing is published about {name!r} in these periods", "leave it out of --lasting")
+    return found
+
+
+def _of_periods(report: MobilityReport, name: str, periods: range) -> ByValue:
+    """The people of single periods by value."""
+    bounds, people, error = [], [], []
+    for period in periods:
+        window = report.window(period, period)
+        values = next((part.values for part in window.attributes if part.name == name), None)
+        if values is None or window.visitors is None or not np.isfinite(values.share.error).all():
+            continue
+        visitors = window.visitors.value or 0.0
+        bounds.append((period - periods[0] + 1, period - periods[0] + 1))
+        people.append(np.asarray(values.share.value) * visitors)
+        error.append(np.asarray(values.share.error) * visitors)
+    return ByValue(np.array(bounds), np.array(people), np.array(error))
+
+
+def _by_value(history: CountHistory, name: str, horizon: int) -> ByValue:
     first, last = history.periods[0], history.periods[-1]
+    horizon = min(horizon, len(history.periods))
     lengths = sorted({horizon, *(2**power for power in range(horizon.bit_length()))}) if history.by_gap else [1]
     bounds, people, error = [], [], []
     for length in lengths:
         for begin in range(first, last - length + 2):
             window = Window(begin, begin + length - 1)
-            if history.suppression(window) is None and history.answers(name, window) > 0:
+            if history.answers(name, window) > 0:
                 answers = Answers.of(history, name, window)
                 visitors = float(answers.visitors.value)
                 if np.isfinite(answers.shares.error).all():
                     bounds.append((begin - first + 1, window.last - first + 1))
                     people.append(answers.shares.value * visitors)
                     error.append(answers.shares.error * visitors)
-    if not bounds:
-        raise ResultsError(f"nothing is published about {name!r} in these periods", "leave it out of --lasting")
     return ByValue(np.array(bounds), np.array(people), np.array(error))
 
 

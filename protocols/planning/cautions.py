@@ -10,7 +10,8 @@ import numpy as np
 
 from protocols.mechanisms.catalogue import RECORDS
 from protocols.planning.links import CrowdPlan, LinkPlan, candidates
-from protocols.planning.precision import PresencePlan, mean_errors, standard_error
+from protocols.planning.precision import mean_errors, standard_error
+from protocols.planning.presence import PresencePlan
 from protocols.privacy.guarantees import Loss, in_words
 from protocols.privacy.linked import element_loss
 from protocols.privacy.risk import forged_weight

@@ -9,7 +9,8 @@ from math import exp, inf
 
 from protocols.planning.central import CentralPlan
 from protocols.planning.links import CrowdPlan
-from protocols.planning.precision import PresencePlan, told_apart
+from protocols.planning.precision import told_apart
+from protocols.planning.presence import PresencePlan
 from protocols.planning.ways import budgets_in_words
 from protocols.privacy.central.figure import CentralLoss, round_up
 from protocols.privacy.guarantees import Loss, PlaceLoss

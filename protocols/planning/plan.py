@@ -24,15 +24,14 @@ from protocols.planning.links import CrowdPlan, crowd_plan
 from protocols.planning.precision import (
     DRIFTS,
     PrecisionPlan,
-    PresencePlan,
     SharesPlan,
     mean_errors,
     mean_variance,
     nowcast_errors,
-    presence_plan,
     shares_plan,
     standard_error,
 )
+from protocols.planning.presence import PresencePlan, presence_plan
 from protocols.planning.ways import WayPlan, ways
 from protocols.privacy.risk import attribute_guess, blind_guess, forged_weight, value_guess
 from protocols.question import Question
@@ -151,7 +150,8 @@ def plan(
     hides = questions[0].faked
     attributes = tuple(_attribute(scheme, question, devices, error, alternatives) for question in questions)
     guarantee, readers = guarantee_plan(scheme), central_plan(scheme, devices, alternatives)
-    presence = presence_plan(scheme, {asked.name: asked.precision for asked in attributes if asked.precision}, error)
+    precisions = {asked.name: asked.precision for asked in attributes if asked.precision}
+    presence = presence_plan(scheme, devices, precisions, error)
     return Plan(
         survey=survey.id,
         title=survey.title,

@@ -6,7 +6,7 @@ places have no variance in closed form: they keep their shares, and the others d
 
 from collections.abc import Mapping
 from contextlib import suppress
-from math import ceil, exp, hypot, sqrt
+from math import ceil, exp, sqrt
 
 import numpy as np
 
@@ -14,7 +14,6 @@ from protocols.errors import SettingsError, SurveyError
 from protocols.mechanisms.channels import SupportChannel
 from protocols.mechanisms.mechanism import Channel
 from protocols.mechanisms.places.rounds import PlanarChannel
-from protocols.privacy.presence import geometric_variance, share_variance
 from protocols.question import Question
 from protocols.scheme import Scheme
 from protocols.survey.names import Told
@@ -126,72 +125,6 @@ def told_apart(eps: float) -> float:
 def widest_interval(scheme: Scheme, devices: int) -> float:
     """Half the width of the 95 % interval of a share of one half in one period, for the attribute with the widest."""
     return NORMAL_95 * max(standard_error(scheme, question, devices, 0.5) for question in scheme.questions)
-
-
-class PresenceErrors(Told):
-    """Standard errors of a share of one attribute, as for exact counts but with the noise on counts.
-
-    `largest` is how many values a report may support, `scale` that of the noise on the supports of each value.
-    """
-
-    largest: int
-    scale: float
-    if_nobody: float
-    if_half: float
-    devices_needed: int
-
-
-class PresencePlan(Told):
-    """How `presence_epsilon` is divided between reports by gap and supports, and what results from it.
-
-    `scale` is that of the noise on reports by gap, `visitors` the standard error of the visitors of a period.
-    """
-
-    epsilon: float
-    reports_epsilon: float
-    supports_epsilon: float
-    scale: float
-    visitors: float
-    attributes: dict[str, PresenceErrors]
-
-
-def presence_plan(scheme: Scheme, precisions: Mapping[str, PrecisionPlan], error: float) -> PresencePlan | None:
-    """The plan of a survey's noise on counts, for a wanted standard error of shares; None where counts are exact."""
-    noise, each = scheme.presence, len(scheme.visits.cells)
-    if noise is None:
-        return None
-    cells = each * len(scheme.kinds)
-    attributes = {}
-    for question in scheme.questions:
-        own, share = precisions[question.name], scheme.answering_share(question)
-        added = {f: sqrt(share_variance(noise, question, each, f)) for f in (0.0, 0.5)}
-        alone = {0.0: own.if_nobody, 0.5: own.if_half}
-        errors = {f: hypot(error, added[f] / own.reports) for f, error in alone.items()}
-        worst = max(errors, key=errors.__getitem__)
-        attributes[question.name] = PresenceErrors(
-            largest=noise.largest[question.name],
-            scale=noise.supports_scale(question.name),
-            if_nobody=errors[0.0],
-            if_half=errors[0.5],
-            devices_needed=ceil(_reports_for(error, alone[worst] ** 2 * own.reports, added[worst] ** 2) / share),
-        )
-    return PresencePlan(
-        epsilon=noise.epsilon,
-        reports_epsilon=noise.reports_epsilon,
-        supports_epsilon=noise.supports_epsilon,
-        scale=noise.reports_scale,
-        visitors=sqrt(cells * geometric_variance(noise.reports_scale)),
-        attributes=attributes,
-    )
-
-
-def _reports_for(error: float, own: float, added: float) -> float:
-    """The n for which own / n + added / n^2 is the square of the error.
-
-    >>> [round(_reports_for(0.1, 2.0, added), 1) for added in (0.0, 1000.0)]
-    [200.0, 431.7]
-    """
-    return (own + sqrt(own**2 + 4 * added * error**2)) / (2 * error**2)
 
 
 class SharePlan(Told):

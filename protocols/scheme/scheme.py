@@ -141,8 +141,10 @@ class Scheme:
     @cached_property
     def presence(self) -> PresenceNoise | None:
         """The noise on what is published about presence; None where it is exact."""
-        epsilon, cells = self.survey.presence_epsilon, len(self.visits.cells)
-        return None if epsilon is None else presence_noise(epsilon, cells, self.questions, self.discloses)
+        epsilon = self.survey.presence_epsilon
+        if epsilon is None:
+            return None
+        return presence_noise(epsilon, self.survey.released, len(self.kinds), self.questions, self.discloses)
 
     def place(self, question: Question) -> int:
         """The place of a question among all of them."""

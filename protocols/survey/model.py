@@ -17,6 +17,7 @@ from protocols.survey.calendar import DAY, HOUR, Calendar, TimeZone, Unit, Visit
 from protocols.survey.crosses import Cross, check_cross, crossed, shares_of
 from protocols.survey.html import html_table
 from protocols.survey.names import Duration, Strict, Text, format_duration
+from protocols.survey.released import Released, usual_release
 from protocols.survey.sets import check_set, check_thresholds, padded, thresholds
 from protocols.survey.visits import Visits, visits_of
 
@@ -128,11 +129,6 @@ class Survey(Strict):
             self.visitors.check(self.period)
             if self.horizon > 1:
                 raise ValueError(f"horizon: {self.horizon} counts by gaps, and visitors by the calendar; leave one out")
-            if self.minimum and self.presence_epsilon is None and len({*self.visitors.units} - {"ever"}) > 1:
-                raise ValueError(
-                    "visitors: with a minimum name one unit, and ever: sums of weeks less those of months would be "
-                    "numbers of a few; or use presence_epsilon"
-                )
         counters = len(self.visits.cells) * sum(attribute.k for attribute in self.asked)
         if counters > MAX_COUNTERS:
             raise ValueError(
@@ -322,6 +318,21 @@ class Survey(Strict):
     def units(self) -> tuple[Unit, ...]:
         """The calendar units in which unique devices are counted; none where they are counted by gaps."""
         return () if self.visitors is None else self.visitors.units
+
+    @property
+    def released(self) -> Released:
+        """Of which windows numbers and tables are released, where they have noise."""
+        return usual_release(self.units, self.horizon, self.period)
+
+    @property
+    def threshold(self) -> int:
+        """Exact numbers below it are not published; 0 where all are, or where noise protects presence."""
+        return 0 if self.presence_epsilon is not None else self.minimum
+
+    @property
+    def releases_windows(self) -> bool:
+        """Whether finals have windows, and not counts by gap or flags, which surveys have that publish everything."""
+        return self.presence_epsilon is not None or self.threshold > 0
 
     @property
     def visits(self) -> Visits:

@@ -27,8 +27,10 @@ RECORD_COST = 1024
 """What a record costs besides its value, in memory and in time: small ones would otherwise be taken for nothing."""
 VALUE_BYTES = RECORD_BYTES - 64 * 1024
 """The largest value of a record: there must be room for its key and its headers."""
-VERSION = 3
-"""What this release writes."""
+VERSION = 4
+"""The newest that this release writes: sums of windows, which release 0.2 would begin anew."""
+COMMON = 3
+"""What it writes where release 0.2 reads it rightly: workers of both may take over from each other."""
 OLDEST = 3
 """The oldest that it reads."""
 ANOTHER_RELEASE = "go on with the release that wrote it; docs/operations.md says what else can be done (upgrades)"
@@ -39,7 +41,7 @@ Head = dict[str, Any]
 Array = NDArray[Any]
 
 
-def pack(head: Head, arrays: Sequence[Array] = ()) -> bytes:
+def pack(head: Head, arrays: Sequence[Array] = (), version: int = COMMON) -> bytes:
     """One record.
 
     >>> unpack(pack({"offset": 7}, [np.array([1, 2], dtype=np.uint64)]))
@@ -48,7 +50,7 @@ def pack(head: Head, arrays: Sequence[Array] = ()) -> bytes:
     little = [array.astype(array.dtype.newbyteorder("<"), order="C", copy=False) for array in arrays]
     shapes = [[array.dtype.str, *array.shape] for array in little]
     text = json.dumps([head, shapes], sort_keys=True, separators=(",", ":")).encode()
-    return b"".join([b"h%d" % VERSION, len(text).to_bytes(4, "little"), text, *(array.data for array in little)])
+    return b"".join([b"h%d" % version, len(text).to_bytes(4, "little"), text, *(array.data for array in little)])
 
 
 def pack_position(head: Head) -> bytes:

@@ -155,8 +155,8 @@ class Merger(LogReader):
             lates=status.lates,
             lost=status.lost,
         )
-        if scheme.survey.minimum:
-            return published.reduced(scheme.survey.minimum), []
+        if scheme.survey.threshold:
+            return published.reduced(scheme.survey.threshold), []
         if scheme.survey.central is not None:
             return published, []
         finals = {period: Final.of(scheme, period, found, NotCounted()) for period, found in counts.items()}
@@ -218,13 +218,13 @@ def _first_periods(scheme: Scheme, merged: MergedSurvey, closed: int) -> range:
     """The periods of the first finals of a survey.
 
     They begin with the first period that has a report. With noise on presence that would show somebody's presence:
-    there they are all periods for which reports are accepted before the first clock record. With a minimum they
+    there they are all periods for which reports are accepted before the first clock record. With `publish_from` they
     begin with the first period of which something is released; if there is none, with the last one.
     """
     if scheme.presence is not None:
         return range(min(closed + 1, scheme.ahead))
     counted = [period for period in merged.counted_periods() if period <= closed]
-    if scheme.survey.minimum:
+    if scheme.survey.threshold:
         counted = [period for period in counted if reduced(merged.counts(scheme, period), scheme)]
         return range(next(iter(counted), max(closed, 0)), closed + 1)
     return range(next(iter(counted), closed + 1), closed + 1)

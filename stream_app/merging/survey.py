@@ -15,22 +15,33 @@ half published would be made again from parts that may be deleted.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TypeVar
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
-from analytics.windows import UnitSum, UnitSums
+from analytics.windows import Table, WindowKey, WindowSum, WindowSums
 from protocols.errors import StateError
 from protocols.randomness import Keyring
 from protocols.scheme import Scheme
-from protocols.survey import UNITS
+from protocols.survey import UNITS, CalendarVisits, Unit
 from stream_app.counting.counters import Counts, add_counts
 from stream_app.counting.partials import Part, Progress, decode_partial, encode_partial
 from stream_app.counting.state import NEVER
-from stream_app.finals import Final, NotCounted, Release, Status, published_sums, release, sums_through
-from stream_app.log.codec import pack, pack_position, unpack
+from stream_app.finals import (
+    Final,
+    Noise,
+    NotCounted,
+    Status,
+    exact_windows,
+    noised_period,
+    noised_windows,
+    released_units,
+    sums_through,
+    with_visits,
+)
+from stream_app.log.codec import VERSION, Array, pack, pack_position, unpack
 from stream_app.log.flushes import Write, state_key
 from stream_app.log.marks import Loss, added
 from stream_app.log.recovery import NEVER_QUARANTINED, NOTHING, Errors, LogPosition, Records, StateRecords, resume_after
@@ -164,27 +175,61 @@ class HeldPart:
 class Frozen:
     """The bytes of a final. `after` is the last period that was published before it.
 
-    `sums` are those of calendar units through the period: the next final goes on with them.
+    `sums` are those of the windows that go on after the period: the next final goes on with them. None: they are not
+    known, because release 0.2 has made the final.
     """
 
     value: bytes
     after: int = NEVER
     unsaved: bool = True
-    sums: UnitSums = field(default_factory=dict)
+    sums: WindowSums | None = field(default_factory=dict)
+    windowed: bool = False  # whether the final has windows: release 0.2 knows only sums of calendar units
 
     def encode(self) -> bytes:
-        units = {unit: [found.head, list(found.N)] for unit, found in self.sums.items()}
-        supports = [supports for found in self.sums.values() for supports in found.N.values()]
-        head = {"after": self.after, **({"units": units} if units else {})}
-        return pack(head, [np.frombuffer(self.value, dtype=np.uint8), *supports])
+        if not self.windowed:
+            units = {unit: [found.head, list(found.N)] for (unit, _), found in (self.sums or {}).items()}
+            supports = [N for found in (self.sums or {}).values() for N in found.N.values()]
+            head = {"after": self.after, **({"units": units} if units else {})}
+            return pack(head, [np.frombuffer(self.value, dtype=np.uint8), *supports])
+        heads = []
+        arrays: list[Array] = [np.frombuffer(self.value, dtype=np.uint8)]
+        for (series, first), found in (self.sums or {}).items():
+            visits = {name: [table.n, table.periods] for name, table in found.visits.items()}
+            heads.append([series, first, found.head, list(found.N), visits])
+            arrays += [*found.N.values(), *(table.N for table in found.visits.values())]
+        return pack({"after": self.after, "windows": heads}, arrays, version=VERSION)
 
     @staticmethod
     def decode(record: bytes) -> "Frozen":
-        head, (value, *supports) = unpack(record)
-        each, sums = iter(supports), {}
-        for unit, (numbers, names) in sorted(head.get("units", {}).items(), key=lambda item: UNITS.index(item[0])):
-            sums[unit] = UnitSum(**numbers, N={name: next(each) for name in names})
-        return Frozen(value.tobytes(), head["after"], False, sums)
+        head, (value, *arrays) = unpack(record)
+        each = iter(arrays)
+        if "windows" not in head:
+            sums_of_units = _sums_of_units(head.get("units", {}), each)
+            return Frozen(value.tobytes(), head["after"], unsaved=False, sums=sums_of_units)
+        sums: dict[WindowKey, WindowSum] = {}
+        for series, first, numbers, names, visits in head["windows"]:
+            found = WindowSum.of_head(numbers, {name: next(each) for name in names})
+            tables = {name: Table(n, next(each), periods) for name, (n, periods) in visits.items()}
+            sums[series, first] = replace(found, visits=tables)
+        return Frozen(value.tobytes(), head["after"], unsaved=False, sums=sums, windowed=True)
+
+
+def _sums_of_units(units: Mapping[str, Any], arrays: Iterator[Array]) -> WindowSums | None:
+    """The sums of calendar units; None where there are none, or release 0.2 has kept them with noise."""
+    sums = {}
+    for unit, (numbers, names) in sorted(units.items(), key=lambda item: UNITS.index(item[0])):
+        sums[unit, numbers["first"]] = WindowSum.of_head(numbers, {name: next(arrays) for name in names})
+        if any(numbers.get("cells", ())):
+            return None
+    return sums or None
+
+
+def _by_first_of_unit(sums: WindowSums, scheme: Scheme) -> WindowSums:
+    """The sums by the first period of their unit: where earlier periods were not known, a sum begins later."""
+    visits = scheme.visits
+    if not isinstance(visits, CalendarVisits):
+        return sums
+    return {(series, visits.first(cast(Unit, series), found.first)): found for (series, _), found in sums.items()}
 
 
 @dataclass
@@ -200,9 +245,9 @@ class MergedSurvey:
     unsaved: bool = False  # its status must be written again
     published: int = NEVER  # the last period that had a final when this was last written
     told: Status | None = (
-        None  # its last status. A repetition would show that there is a report, where a minimum hides it
+        None  # its last status. A repetition would show that there is a report, where publish_from hides it
     )
-    skipped: UnitSums = field(default_factory=dict)  # sums of units through the period before the first final
+    skipped: WindowSums = field(default_factory=dict)  # sums of windows through the period before the first final
 
     @property
     def published_through(self) -> int:
@@ -227,28 +272,41 @@ class MergedSurvey:
     def freeze(self, scheme: Scheme, period: int, keyring: Keyring) -> bytes:
         """The final of a period; noise derives from the keyring. One that was written before a crash stays as it is."""
         if period not in self.finals:
-            exact, missing = self.counts(scheme, period), NotCounted.of(self.of(period))
-            held = self.finals.get(period - 1)
-            before = self.skipped if held is None else held.sums
-            counts: Counts | Release = exact
-            if scheme.presence is not None:
-                counts = release(exact, scheme, period, self._release(period - 1), keyring, before)
-            final = Final.of(scheme, period, counts, missing)
-            since = period if held is None and self.published > NEVER else 0
-            sums = sums_through(scheme, period, counts, final.counts, missing, before, since)
-            final = replace(final, units=published_sums(sums, scheme, period))
-            self.finals[period] = Frozen(final.encode(), self.published, sums=sums)
+            final, sums = self._made(scheme, period, keyring)
+            windowed = final.windows is not None
+            self.finals[period] = Frozen(final.encode(), self.published, sums=sums, windowed=windowed)
         return self.finals[period].value
 
-    def skip(self, scheme: Scheme, period: int) -> None:
-        """Take a period that gets no final into the sums of its units."""
-        missing = NotCounted.of(self.of(period))
-        self.skipped = sums_through(scheme, period, self.counts(scheme, period), {}, missing, self.skipped)
+    def _made(self, scheme: Scheme, period: int, keyring: Keyring) -> tuple[Final, WindowSums]:
+        """The final of a period, and the sums of the windows that go on after it."""
+        counts, missing = self.counts(scheme, period), NotCounted.of(self.of(period))
+        before, since = self._sums_before(scheme, period)
+        sums = sums_through(scheme, period, counts, missing, before, since)
+        if scheme.presence is not None:
+            noise = Noise(scheme, keyring)
+            released = noised_period(scheme, period, counts, noise)
+            sums = with_visits(sums, scheme, period, released)
+            windows, going_on = noised_windows(scheme, period, counts, sums, noise)
+            return Final.of_windows(scheme, period, released, windows), going_on
+        final = Final.of(scheme, period, counts, missing)
+        if final.windows is None:
+            return replace(final, units=released_units(sums, scheme, period)), sums
+        sums = with_visits(sums, scheme, period, final.counts)
+        return replace(final, windows=exact_windows(scheme, period, counts, sums)), sums
 
-    def _release(self, period: int) -> Release | None:
-        """The release of an earlier period, if it is still there: the next one agrees with it."""
-        counts = Final.decode(self.finals[period].value).counts if period in self.finals else None
-        return counts if isinstance(counts, Release) else None
+    def _sums_before(self, scheme: Scheme, period: int) -> tuple[WindowSums, int]:
+        """The sums through the period before, and with which period the next ones begin, if they are not known."""
+        held = self.finals.get(period - 1)
+        if held is None:
+            return self.skipped, period if self.published > NEVER else 0
+        if held.sums is None:
+            return {}, period
+        return _by_first_of_unit(held.sums, scheme), 0
+
+    def skip(self, scheme: Scheme, period: int) -> None:
+        """Take a period that gets no final into the sums of its windows."""
+        missing = NotCounted.of(self.of(period))
+        self.skipped = sums_through(scheme, period, self.counts(scheme, period), missing, self.skipped)
 
     def drop_parts(self, period: int) -> list[Write]:
         """Deletions of the parts of a period that is closed."""

@@ -4,13 +4,13 @@ from itertools import product
 
 import numpy as np
 import pytest
+from analytics.windows.agreement import project
 from hypothesis import given
 from hypothesis import strategies as st
 
 from analytics.mobility import ByGap
 from analytics.mobility.count_history import first_reports
 from analytics.windows import Window, agree
-from analytics.windows.agreement import project
 from analytics.windows.calendar import Unit, calendar_windows, comparable, same_phase
 from protocols.survey import EPOCH, HOUR, Calendar, Survey
 from protocols.survey_text import parse_survey

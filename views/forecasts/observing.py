@@ -15,6 +15,7 @@ import numpy as np
 from analytics.estimation import CellNoise, estimate, norm_sub
 from protocols.arrays import Floats, Mask
 from protocols.mechanisms import Channel
+from protocols.privacy import REPORTS, geometric_variance
 from protocols.question import Question
 from protocols.scheme import Scheme
 from views.forecasts.model import Kind
@@ -49,8 +50,8 @@ def observe(scheme: Scheme, histogram: Histogram) -> Floats:
     """
     parts = np.full((3, len(cells(scheme))), np.nan)
     if histogram.n is not None:
-        noise = CellNoise.of(scheme, scheme.questions[0].name)
-        presence = 0.0 if noise is None else noise.reports * len(scheme.kinds)  # of a sum of counts, one for each gap
+        scale = None if scheme.presence is None else scheme.presence.scales.get(REPORTS)
+        presence = 0.0 if scale is None else geometric_variance(scale)
         parts[:, 0] = histogram.n, presence, 0
         first = 1
         for question in scheme.questions:

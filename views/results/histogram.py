@@ -17,7 +17,7 @@ from protocols.question import Question
 from protocols.scheme import PRESENCE_ONLY, Scheme
 from protocols.survey import Survey
 from stream_app.counting import Counts
-from stream_app.finals import PublishedGuarantees, Release, published_guarantees
+from stream_app.finals import PublishedGuarantees, published_guarantees
 from stream_app.log import TopicName
 from views.past import Past, PeriodAnswers
 from views.results.verdict import verdict_of, verdict_reach
@@ -105,7 +105,7 @@ def build_histogram(
 ) -> Histogram:
     """The histogram of a period, from what is released of it."""
     survey, total = scheme.survey, known.total
-    few = total is None or total < survey.minimum
+    few = total is None or total < survey.threshold
     attributes = tuple(_attribute(q, known, survey) for q in scheme.questions)
     begin, end = survey.bounds(period)
     silent = PRESENCE_ONLY in scheme.kinds and total is not None and not any(a.suppressed for a in attributes)
@@ -133,13 +133,9 @@ def _version(scheme: Scheme) -> int:
     return 6 if any(question.several > 1 for question in scheme.questions) else 5
 
 
-def _by_gap(counts: Counts | Release, name: str, survey: Survey) -> GapCounts:
-    if isinstance(counts, Release):
-        N = counts.N[name]
-        supports = N if len(N) else None
-        return GapCounts(gaps=survey.visits.cells, n=counts.n[name], supports=None, supports_of_all_gaps=supports)
+def _by_gap(counts: Counts, name: str, survey: Survey) -> GapCounts:
     found = counts[name]
-    if survey.central is not None:
+    if survey.central is not None or survey.presence_epsilon is not None:
         supports = found.supports if found.N.shape[1] else None
         return GapCounts(gaps=found.gaps, n=found.n, supports=None, supports_of_all_gaps=supports)
     return GapCounts(
@@ -151,7 +147,7 @@ def _by_gap(counts: Counts | Release, name: str, survey: Survey) -> GapCounts:
 
 
 def _attribute(question: Question, known: PeriodAnswers, survey: Survey) -> AttributeHistogram:
-    minimum = survey.minimum
+    least = survey.threshold
     own = known.answers.get(question.name)
     asked: dict[str, Any] = {
         "name": question.name,
@@ -160,15 +156,15 @@ def _attribute(question: Question, known: PeriodAnswers, survey: Survey) -> Attr
         "several": question.attribute.several,
         "axes": axes_of(question),
     }
-    if own is None or own.n < minimum:
-        return AttributeHistogram(**asked, n=None, suppressed="minimum" if minimum else "open")
+    if own is None:
+        return AttributeHistogram(**asked, n=None, suppressed="minimum" if least else "open")
     by_gap = _by_gap(known.counts, question.name, survey)
     if own.n == 0:
         return AttributeHistogram(**asked, n=own.n, suppressed=None, statistics=by_gap)
     # The population is all who reported. If a report answers one attribute or none, its answers are a sample of them.
     shares = own.shown[: question.items.k]
     margins = [known.answers.get(axis.name) for axis in question.axes]
-    enough = [margin if margin is not None and margin.n >= max(minimum, 1) else None for margin in margins]
+    enough = [margin if margin is not None and margin.n >= 1 else None for margin in margins]
     return AttributeHistogram(
         **asked,
         n=own.n,

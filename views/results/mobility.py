@@ -3,11 +3,11 @@
 from collections.abc import Iterable
 
 from analytics.columns import Part
-from analytics.mobility import MobilityReport, mobility_report, tables_in_parts
+from analytics.mobility import MobilityReport, mobility_report, released_report, tables_in_parts
 from protocols.survey import Survey
 from stream_app.finals import PublishedGuarantees, published_guarantees
 from stream_app.log import TopicName
-from views.past import Past
+from views.past import Past, released_windows
 from views.results.verdict import verdict_of, verdict_reach
 from views.view import Pieces, View
 
@@ -17,20 +17,22 @@ ADDED = ("change", "baseline", "nowcast", "truth")  # by readers of reports: nob
 class MobilityResult(MobilityReport):
     """A mobility report as it is published: with the guarantees of its survey, as every histogram has them."""
 
-    schema_version: int = 8
+    schema_version: int = 9
     guarantees: PublishedGuarantees
     pieces: Pieces = ()
 
 
 def make(past: Past) -> MobilityResult:
-    exact = past.history.agreed is None  # with noise, windows have visitors of their own: those that agree
-    report = mobility_report(past.history, past.answers.answers if exact else None)
+    if past.newest.windows is None:
+        report = mobility_report(past.history, past.answers.answers)
+    else:
+        report = released_report(released_windows(past.scheme, past.newest))
     alone = (past.period, past.period)
     windows = tuple(
         window.model_copy(update={"integrity": verdict_of(past)}) if (window.first, window.last) == alone else window
         for window in report.windows
     )
-    version = report.schema_version if past.scheme.survey.central is None else 8
+    version = report.schema_version if past.scheme.survey.central is None else max(8, report.schema_version)
     published = dict(report) | {"schema_version": version, "windows": windows}
     return MobilityResult(**published, guarantees=published_guarantees(past.scheme))
 

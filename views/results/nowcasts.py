@@ -146,11 +146,12 @@ def _all_series(scheme: Scheme) -> Iterator[tuple[Question, Kind, tuple[str, ...
 
 def _published(scheme: Scheme, question: Question, known: PeriodAnswers) -> Answers | None:
     """The answers of a period, if they are published and enough for shares."""
-    answers, noise = known.answers.get(question.name), CellNoise.of(scheme, question.name)
+    answers = known.answers.get(question.name)
     if answers is None or known.total is None:
         return None
-    fewest = max(scheme.survey.minimum, 1, 0 if noise is None else FEWEST_ERRORS * sqrt(noise.reports))
-    return answers if known.total >= scheme.survey.minimum and answers.n >= fewest else None
+    noise = CellNoise.of(scheme, question.name)
+    fewest = 1.0 if noise is None else max(1.0, FEWEST_ERRORS * sqrt(noise.reports))
+    return answers if answers.n >= fewest else None
 
 
 def make(past: Past) -> NowcastResult | None:

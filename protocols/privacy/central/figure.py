@@ -248,7 +248,9 @@ def _noise(promise: Guarantees, chance: float) -> int:
     """By how much a number of answers may be below the published one, but for a chance (Chernoff)."""
     if promise.presence is None:
         return 0
+    scale = promise.presence.answers_scale()
+    if scale is None:  # the number is not released
+        return 0
     rates = np.linspace(0.01, 0.99, 99)
-    # Of Laplace noise, which is wider than geometric noise, on each cell of a period.
-    logs = -len(promise.survey.visits.cells) * np.log1p(-(rates**2))
-    return ceil(float(((logs - log(chance)) / rates).min()) * promise.presence.reports_scale)
+    logs = -np.log1p(-(rates**2))  # of Laplace noise, which is wider than geometric noise
+    return ceil(float(((logs - log(chance)) / rates).min()) * scale)
