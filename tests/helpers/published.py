@@ -5,11 +5,14 @@ from dataclasses import replace
 
 import views.results.histogram
 from analytics.mobility import CountHistory, MobilityReport, combine, mobility_report
+from protocols.randomness import Keyring
 from protocols.scheme import Scheme
 from protocols.survey import Survey
 from stream_app.counting.counters import Counts
-from stream_app.finals import Final, FinalKey, NotCounted, Release
+from stream_app.counting.partials import Part
+from stream_app.finals import Final, FinalKey
 from stream_app.log.flushes import Come, Output, TopicName, Write
+from stream_app.merging.survey import HeldPart, MergedSurvey, SurveyStatus
 from views.past import Past, PeriodAnswers
 from views.reading import Results
 from views.results import HISTOGRAMS, MOBILITY, Histogram, MobilityResult
@@ -66,18 +69,26 @@ class Memory(Results):
         store.kept += self.outputs
 
 
-def build_histogram(kind: Kind, scheme: Scheme, period: int, counts: Counts | Release) -> Histogram:
+def build_histogram(kind: Kind, scheme: Scheme, period: int, counts: Counts) -> Histogram:
     """The histogram of a period with these counts, without a verdict."""
-    final = Final.of(scheme, period, counts, NotCounted())
+    final = finals_of(scheme, {period: counts})[-1]
     return views.results.histogram.build_histogram(kind, scheme, period, PeriodAnswers.of(scheme, final))
 
 
-def build_mobility(scheme: Scheme, period: int, closed: Mapping[int, Counts | Release]) -> MobilityResult:
+def build_mobility(scheme: Scheme, period: int, closed: Mapping[int, Counts], key: bytes = bytes(16)) -> MobilityResult:
     """The mobility report of a period, from the counts of consecutive periods."""
-    finals = [Final.of(scheme, t, closed[t], NotCounted()) for t in sorted(closed) if t <= period]
-    made = MOBILITY.make(Past(scheme, finals))
+    made = MOBILITY.make(Past(scheme, finals_of(scheme, {t: closed[t] for t in closed if t <= period}, key)))
     assert made is not None
     return made
+
+
+def finals_of(scheme: Scheme, closed: Mapping[int, Counts], key: bytes = bytes(16)) -> list[Final]:
+    """The finals of consecutive periods with these counts, as the merge makes them."""
+    merged = MergedSurvey(0, scheme.survey.id, SurveyStatus())
+    for period, counts in closed.items():
+        part = Part(scheme.survey.id, period, 0, 0, closed=True, counts=counts)
+        merged.parts[period, 0] = HeldPart(0, part)
+    return [Final.decode(merged.freeze(scheme, period, Keyring(key))) for period in sorted(closed)]
 
 
 def part(history: CountHistory, first: int, last: int) -> CountHistory:
@@ -85,8 +96,7 @@ def part(history: CountHistory, first: int, last: int) -> CountHistory:
     kept = slice(first - history.first, last - history.first + 1)
     tables = {name: getattr(history, name) for name in ("reports", "supports")}
     cut = {name: {key: periods[kept] for key, periods in table.items()} for name, table in tables.items()}
-    agreed = None if history.agreed is None else history.agreed[kept]
-    return replace(history, first=first, agreed=agreed, ranges=history.ranges[kept], **cut)
+    return replace(history, first=first, **cut)
 
 
 def report_of(history: CountHistory, period: int) -> MobilityReport:

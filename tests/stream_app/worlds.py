@@ -14,7 +14,7 @@ from protocols.survey_text import parse_survey
 from protocols.wire import CLOCK, FRAME, Clock, Frame, encode_clock, encode_frame
 from stream_app.counting import Statistics
 from stream_app.counting.judging import Record
-from stream_app.finals import Final, Release
+from stream_app.finals import Final
 
 KEY = b"the operator's own key"
 HORIZON, COLOURS, PAGES = 3, 3, 10
@@ -211,7 +211,6 @@ class Recount:
 def counts_of(final: Final) -> Counter[tuple[object, ...]]:
     """The counts of a final, in the form of the recount."""
     counted: Counter[tuple[object, ...]] = Counter()
-    assert not isinstance(final.counts, Release)
     for name, found in final.counts.items():
         for gap, n, supports in zip(found.gaps.tolist(), found.n.tolist(), found.N.tolist(), strict=True):
             counted["n", gap] = n
