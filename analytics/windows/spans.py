@@ -32,9 +32,9 @@ def spans_of(survey: Survey, period: int) -> list[Span]:
     """The spans that contain a period, shortest series first."""
     visits = survey.visits
     if isinstance(visits, CalendarVisits):
-        return [
-            Span(unit, visits.first(unit, period), visits.last(unit, period), unit != "ever") for unit in visits.units
-        ]
+        # With noise, all who ever came are a sum of released numbers: their exact number is not needed.
+        counted = [unit for unit in visits.units if unit != "ever" or survey.presence_epsilon is None]
+        return [Span(unit, visits.first(unit, period), visits.last(unit, period), unit != "ever") for unit in counted]
     if survey.presence_epsilon is None:
         answered = answered_firsts(survey, period)
         return [Span(SINCE, first, STILL_OPEN, first in answered) for first in open_firsts(survey, period)]

@@ -5,7 +5,8 @@ Noise is left out: a stand-in keeps the numbers that would get it, with their se
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import product
+from hashlib import sha256
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,6 +57,28 @@ class NoNoise:
             assert self.exact.setdefault(name, number) == number
             assert self.scales.setdefault(name, scale) == scale
         return np.asarray(exact, dtype=np.int64)
+
+
+@dataclass
+class Codes:
+    """In place of `Noise`: every number becomes a code of its own, which does not depend on what is counted."""
+
+    law: PresenceNoise
+    issued: set[Number] = field(default_factory=set)
+
+    def __call__(self, scheme: Scheme, keyring: Keyring) -> "Codes":
+        return self
+
+    def on(self, series: str, window: Window, exact: Sequence[int], scale: float) -> Whole:
+        names = [Number(series, window, place) for place in range(len(exact))]
+        self.issued.update(names)
+        return np.array([code(name) for name in names], dtype=np.int64)
+
+
+def code(number: Number) -> int:
+    """The code of a number: large, so that it is no count and no number of a period."""
+    text = f"{number.series} {number.window.first} {number.window.last} {number.place}"
+    return int.from_bytes(sha256(text.encode()).digest()[:6], "little")
 
 
 @dataclass(frozen=True)
@@ -146,13 +169,7 @@ class OneDevice:
 
     def next(self, period: int, last: int, state: str, before: Frozen | None) -> Frozen:
         """The final of a period in which the device is in some state."""
-        counts = self.counts(period, last, state)
-        merged = MergedSurvey(0, self.scheme.survey.id, SurveyStatus())
-        merged.parts[period, 0] = HeldPart(0, Part(self.scheme.survey.id, period, 0, 0, closed=True, counts=counts))
-        if before is not None:
-            merged.finals[period - 1] = before
-        merged.freeze(self.scheme, period, NO_KEY)
-        return merged.finals[period]
+        return final_after(self.scheme, period, self.counts(period, last, state), before)
 
     def counts(self, period: int, last: int, state: str) -> Counts:
         """What the counters have of the device's report: `state` is the question that it answers."""
@@ -163,6 +180,18 @@ class OneDevice:
                 counter.count(report_of(self.scheme, period, last, state))
             self.made[key] = counter.snapshot()
         return self.made[key]
+
+
+def final_after(scheme: Scheme, period: int, counts: Counts, before: Frozen | None, **missing: Any) -> Frozen:
+    """The final of a period with these counts, after the one of the period before; `missing` is not counted."""
+    survey = scheme.survey.id
+    merged = MergedSurvey(0, survey, SurveyStatus())
+    part = Part(survey, period, 0, 0, closed=True, counts=counts, **missing)
+    merged.parts[period, 0] = HeldPart(0, part)
+    if before is not None:
+        merged.finals[period - 1] = before
+    merged.freeze(scheme, period, NO_KEY)
+    return merged.finals[period]
 
 
 def last_in(history: Sequence[int], states: Sequence[str]) -> int:
@@ -192,8 +221,3 @@ def answer_of(scheme: Scheme, question: Question, period: int) -> NDArray[np.uin
     bits = np.zeros(question.k, dtype=bool)
     bits[own * period : own * (period + 1)] = True
     return np.packbits(bits, bitorder="little")[None]
-
-
-def all_histories(periods: int, states: Sequence[str]) -> Iterator[tuple[int, ...]]:
-    """Every history, as places among the states."""
-    return product(range(len(states)), repeat=periods)
