@@ -8,7 +8,7 @@ since              surveys by gaps with exact numbers: all periods since one wit
 from typing import NamedTuple
 
 from analytics.windows.calendar import UNITS, Window, calendar_windows, unit_begins
-from protocols.survey import DAY, CalendarVisits, RollingWindow, Survey
+from protocols.survey import DAY, CalendarVisits, RollingWindow, Survey, units_of_release
 
 LONGEST_TRIANGLE = 31
 SINCE = "since"
@@ -39,7 +39,7 @@ def spans_of(survey: Survey, period: int) -> list[Span]:
         answered = answered_firsts(survey, period)
         return [Span(SINCE, first, STILL_OPEN, first in answered) for first in open_firsts(survey, period)]
     found = []
-    for unit in ("day", "week"):
+    for unit in units_of_release((), survey.horizon, survey.period):
         window = unit_around(survey, unit, period)
         if window is not None:
             found.append(Span(unit, *window))

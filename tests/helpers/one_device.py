@@ -163,8 +163,10 @@ class OneDevice:
         for place, state in enumerate(states):
             self.noise.exact = {}
             frozen = self.next(len(history), last_in(history, states), state, before)
+            ends = {number.window.last for number in self.noise.exact}
+            assert ends <= {len(history)}, "a number is released when its last period is closed"
             also = released | self.noise.exact
-            assert len(also) == len(released) + len(self.noise.exact), "a number is released twice"
+            assert len(also) == len(released) + len(self.noise.exact), "and only once"
             yield from self.walk((*history, place), frozen, also, periods, states)
 
     def next(self, period: int, last: int, state: str, before: Frozen | None) -> Frozen:
@@ -182,7 +184,7 @@ class OneDevice:
         return self.made[key]
 
 
-def final_after(scheme: Scheme, period: int, counts: Counts, before: Frozen | None, **missing: Any) -> Frozen:
+def final_after(scheme: Scheme, period: int, counts: Counts, before: Frozen | None, keyring: Keyring = NO_KEY, **missing: Any) -> Frozen:
     """The final of a period with these counts, after the one of the period before; `missing` is not counted."""
     survey = scheme.survey.id
     merged = MergedSurvey(0, survey, SurveyStatus())
@@ -190,7 +192,7 @@ def final_after(scheme: Scheme, period: int, counts: Counts, before: Frozen | No
     merged.parts[period, 0] = HeldPart(0, part)
     if before is not None:
         merged.finals[period - 1] = before
-    merged.freeze(scheme, period, NO_KEY)
+    merged.freeze(scheme, period, keyring)
     return merged.finals[period]
 
 

@@ -204,3 +204,55 @@ def read(value: bytes) -> tuple[dict[str, str], dict[str, dict]]:
     assert batch.schema.names == COLUMNS
     rows = batch.to_pylist()
     return about, {row["question"]: row for row in rows}
+
+
+COMMON = "{id: s, start: 2026-01-05T00:00:00Z, clock: source, presence_epsilon: 1, eps: 1"
+PUBLISHED = {
+    "gaps": f"{COMMON}, period: 1d, horizon: 3, attributes: [{{name: a, values: [x, y]}}]}}",
+    "gaps, with days": f"{COMMON}, period: 12h, horizon: 3, attributes: [{{name: a, values: [x, y]}}]}}",
+    "flags": (
+        f"{COMMON}, period: 12h, one_in: 2, visitors: {{units: [day, ever]}}, "
+        "attributes: [{name: a, values: [x, y]}, {name: b, values: [x, y]}]}"
+    ),
+}
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_without_the_noise_nothing_that_is_published_depends_on_any_report(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Codes in place of numbers are the same, whoever reported, repeated, came late, was refused, or is open."""
+    scheme = Scheme(parse_survey(PUBLISHED[name]))
+    monkeypatch.setattr("stream_app.merging.survey.Noise", codes_of(scheme))
+    nobody = published(tmp_path / "nobody", scheme, 0)
+    somebody = published(tmp_path / "somebody", scheme, 40)
+    assert nobody and nobody == somebody
+
+
+def published(directory: Path, scheme: Scheme, devices: int) -> list[tuple[str, bytes, bytes]]:
+    """Everything that is published of five periods, of which the last is open."""
+    names = {topic.name for topic in all_views()}
+    with collector(directory, [scheme.survey], KEY, KEY) as app:
+        for period in range(5):
+            some = frame(scheme, period, devices)
+            if devices:
+                late = frame(scheme, 0, devices)
+                far = frame(scheme, 900, devices)
+                forged = replace(some, gaps=np.full_like(some.gaps, 63))
+                for sent in (some, some, late, far, forged):
+                    app.send(0, FRAME, encode_frame(sent, scheme))
+                app.send(0, FRAME, b"no frame")
+                app.flush()
+            if period < 4:
+                app.send(0, CLOCK, encode_clock(Clock("s", period), KEY))
+                app.flush()
+        found = [message for _, message in app.store.after(0) if message.topic in names]
+    return [(message.topic, message.key, message.value) for message in found]
+
+
+def frame(scheme: Scheme, period: int, devices: int) -> Frame:
+    """Reports of devices that come in each period, and answer the first question."""
+    tokens = np.arange(1, devices + 1, dtype=np.uint64) + 1000 * period
+    visits = scheme.survey.visits.of(np.full(devices, period - 1), period)
+    answers = {"a": (np.arange(devices) % 2).astype(np.uint8)}
+    return Frame("s", scheme.fingerprint, period, tokens, visits, answers)
