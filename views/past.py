@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from analytics.estimation import exact
-from analytics.estimation.estimates import Estimates
 from analytics.mobility import Answers, ByGap, CountHistory, ReleasedWindows
 from analytics.windows import Span, WindowSum
 from protocols.scheme import Scheme
@@ -59,13 +58,12 @@ class Open:
 class PeriodAnswers:
     """What is released of a period: its counts by question, its answers, and all its reports.
 
-    `total` is None where it is not released, because there are too few. `visitors` is the same with its error.
+    `total` is None where it is not released, because there are too few.
     """
 
     counts: Counts
     answers: Mapping[str, Answers]
     total: int | None
-    visitors: Estimates | None
 
     @staticmethod
     def of(scheme: Scheme, final: Final) -> "PeriodAnswers":
@@ -74,10 +72,10 @@ class PeriodAnswers:
             released = released_windows(scheme, final)
             alone = next((window for window in final.windows if window.kind == "period"), None)
             if alone is None:
-                return PeriodAnswers(counts, {}, None, None)
+                return PeriodAnswers(counts, {}, None)
             visitors = released.number(alone, "visitors")
             total = None if visitors is None else int(visitors.value)
-            return PeriodAnswers(counts, released.answers(alone), total, visitors)
+            return PeriodAnswers(counts, released.answers(alone), total)
         total = sum(counts[kind].total for kind in scheme.kinds) if counts else None
         visitors = exact(np.array(np.inf if total is None else total))
         answers = {
@@ -85,12 +83,7 @@ class PeriodAnswers:
             for question in scheme.questions
             if question.name in counts
         }
-        return PeriodAnswers(counts, answers, total, visitors)
-
-    @staticmethod
-    def counted(reports: int) -> "PeriodAnswers":
-        """Of a period of which nothing is known but a number of reports."""
-        return PeriodAnswers({}, {}, reports, exact(np.array(reports)))
+        return PeriodAnswers(counts, answers, total)
 
 
 def released_windows(scheme: Scheme, final: Final) -> ReleasedWindows:

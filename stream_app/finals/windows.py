@@ -36,8 +36,8 @@ from stream_app.finals.reducing import NotCounted
 
 ALL = 0
 """In place of a gap or of flags: the counts of all of them together."""
-EVER = ("ever", ALL)
-"""The key of the sum of released numbers of new devices."""
+EVER = ("released new devices", ALL)
+"""The key of the sum of released numbers of new devices, which no span has."""
 
 
 def sums_through(

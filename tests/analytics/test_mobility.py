@@ -6,14 +6,15 @@ import numpy as np
 import pytest
 
 from analytics.estimation.estimates import exact
-from analytics.mobility import CountHistory, MobilityReport, mobility_report, with_changes, with_truth
+from analytics.mobility import CountHistory, MobilityReport, released_report, with_changes, with_truth
 from analytics.mobility.answers import Answers
 from analytics.mobility.attributes import amount, dwell
-from analytics.mobility.count_history import ByGap, noise_error
-from analytics.windows import Window
+from analytics.mobility.released_windows import ReleasedWindows
+from analytics.windows import Table, Window, WindowNumbers
 from hearsay.running.simulating import count_windows
 from producers.scenarios import scenario
 from protocols.arrays import Floats
+from protocols.privacy import noise_error
 from protocols.scheme import Scheme
 from protocols.survey import Attribute
 from protocols.survey_text import parse_survey
@@ -135,20 +136,25 @@ def test_the_triangle_has_every_run_of_days_up_to_the_horizon(report: MobilityRe
     assert cells[24, 71] == len(unique_devices(TOWN, 24, 71))
 
 
-def test_the_noise_of_every_number_of_visitors_is_that_of_the_cells_it_adds_up() -> None:
-    """Of two attributes, in a window of two periods, with gaps of 1, 2 and 3 or more."""
-    terms = "{id: s, start: 2026-01-05T00:00:00Z, period: 1d, eps: 1, presence_epsilon: 1, horizon: 3, attributes: ["
-    scheme = Scheme(parse_survey(terms + "{name: a, values: [x, y]}, {name: b, values: [x, y]}]}"))
-    n, supports = np.full((2, 3), 100), [ByGap(np.array([1]), np.full((1, 2), 150))] * 2
-    history = CountHistory(scheme, 0, {"a": n, "b": n}, {"a": supports, "b": supports}, np.full((2, 3), 200))
-    window = mobility_report(history).window(0, 1)
-    published = [window.visitors, window.new, window.returning, *(gap.visitors for gap in window.gaps)]
-    assert [quantity and quantity.value for quantity in published] == [1000, 400, 600, 200, 400]
+def test_each_number_of_a_window_has_the_interval_of_its_own_noise() -> None:
+    """A week has one noise, and not those of its days; returning visitors have those of both numbers."""
+    terms = "{id: s, start: 2026-01-05T00:00:00Z, period: 1d, eps: 1, presence_epsilon: 1, visitors: calendar, "
+    scheme = Scheme(parse_survey(terms + "attributes: [{name: a, values: [x, y]}]}"))
     assert scheme.presence is not None
-    errors = [noise_error(2 * cells, scheme.presence.reports_scale) for cells in (5, 2, 3, 1, 2)]
-    assert [quantity and quantity.error for quantity in published] == errors
-    assert [window.unbiased_visitors, window.unbiased_new, window.unbiased_returning] == published[:3]
-    assert window.attributes == (), "supports of longer windows are not released"
+    scales = {str(series): scale for series, scale in scheme.presence.scales.items()}
+    tables = {"a": Table(1000, np.array([600, 400]))}
+    visits = {"a": Table(7000, np.array([4200, 2800]), periods=7)}
+    windows = (WindowNumbers("period", 6, 1000), WindowNumbers("week", 0, 1500, visits=visits))
+    report = released_report(ReleasedWindows(scheme, 6, windows, tables))
+    day, week = report.windows
+    assert day.visitors and week.visitors and week.visits
+    assert (day.visitors.value, week.visitors.value, week.visits.value) == (1000, 1500, 7000)
+    assert day.visitors.error == noise_error([scales["reports of period"]])
+    assert week.visitors.error == noise_error([scales["visitors of week"]])
+    assert week.visits.error == noise_error([scales["reports of period"]] * 7)
+    shares = [window.attribute("a").values for window in (day, week)]
+    assert shares[0] and shares[1] and shares[0].share.error == pytest.approx(shares[1].share.error)
+    assert week.attribute("a").counted == "all reports in the window"
 
 
 def test_a_value_is_not_compared_with_an_empty_window_and_none_beyond_the_horizon_is_told(

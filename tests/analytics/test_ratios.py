@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from analytics.estimation.estimates import Estimates, exact, product, quantile, ratio
-from analytics.mobility import count_history
 from analytics.mobility.attributes import rank
-from analytics.mobility.count_history import MANY, noise_error, noise_quantile
+from protocols.privacy import geometric
+from protocols.privacy.geometric import MANY, noise_error, noise_quantile
 
 TRIALS = 20_000
 
@@ -52,8 +52,8 @@ def test_noise_on_a_sum_of_cells_reaches_no_further_than_said(cells: int) -> Non
     random = np.random.default_rng(cells)
     draws = random.geometric(chance, (TRIALS, cells, 2)).astype(np.int32)
     noise = (draws[..., 0] - draws[..., 1]).sum(axis=1)
-    assert noise.std() == pytest.approx(noise_error(cells, scale), rel=0.03)
-    half_width = noise_quantile(cells, scale, 0.95)
+    assert noise.std() == pytest.approx(noise_error([scale] * cells), rel=0.03)
+    half_width = noise_quantile((scale,) * cells, 0.95)
     assert np.mean(np.abs(noise) <= half_width) >= 0.945
     assert np.mean(np.abs(noise) <= half_width - 1) < 0.955
 
@@ -63,15 +63,9 @@ def test_noise_on_a_sum_of_cells_reaches_no_further_than_said(cells: int) -> Non
 def test_the_noise_of_many_cells_reaches_as_far_as_its_exact_distribution_says(
     scale: float, confidence: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    many = noise_quantile.__wrapped__(MANY, scale, confidence)
-    monkeypatch.setattr(count_history, "MANY", MANY + 1)
-    assert many == pytest.approx(noise_quantile.__wrapped__(MANY, scale, confidence), rel=5e-4, abs=1)
-
-
-def test_the_longest_window_under_the_smallest_budget_has_a_reach() -> None:
-    """Its exact distribution would take 64 GiB."""
-    cells = 65_535 * 65_536 // 2
-    assert noise_quantile(cells, 9000.0, 0.95) == pytest.approx(1.96 * noise_error(cells, 9000.0), rel=1e-4)
+    many = noise_quantile.__wrapped__((scale,) * MANY, confidence)
+    monkeypatch.setattr(geometric, "MANY", MANY + 1)
+    assert many == pytest.approx(noise_quantile.__wrapped__((scale,) * MANY, confidence), rel=5e-4, abs=1)
 
 
 def among(spread: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:

@@ -1,7 +1,7 @@
 """What `auto` chooses, and what a plan says: what the compiled survey does, and exactly what applies."""
 
 import json
-from dataclasses import replace
+from itertools import pairwise
 from math import exp, log
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from protocols.mechanisms.rounds import grr
 from protocols.planning import plan, told_apart
 from protocols.privacy.central import central
 from protocols.privacy.linked import loss
-from protocols.privacy.presence import share_variance
+from protocols.privacy.presence import SeriesName, series_scales
 from protocols.privacy.risk import attribute_guess
 from protocols.scheme import Scheme
 from protocols.survey_text import parse_survey
@@ -110,8 +110,8 @@ def test_the_plan_shows_what_noise_on_presence_costs() -> None:
     presence = plan(wide, devices=1000).presence
     assert presence is not None
     assert presence.reports_epsilon + presence.supports_epsilon == pytest.approx(1.0)
-    assert (presence.scale, presence.attributes["a"].largest) == (pytest.approx(9.0), 71)
-    assert round(presence.attributes["a"].if_half, 2) == 0.66
+    assert presence.attributes["a"].largest == 71
+    assert round(presence.attributes["a"].if_half, 2) == 0.87
     assert "useless-with-presence-noise" in {caution.code for caution in plan(wide, devices=1000).cautions}
     needed = plan(wide, devices=1000, error=0.05).presence
     assert needed is not None
@@ -119,20 +119,41 @@ def test_the_plan_shows_what_noise_on_presence_costs() -> None:
     assert met is not None
     assert max(met.attributes["a"].if_half, met.attributes["a"].if_nobody) == pytest.approx(0.05, rel=1e-3)
     text = next(c.text for c in plan(wide, devices=1000).cautions if c.code == "useless-with-presence-noise")
-    assert "standard error of 0.66" in text and "who stayed away is not hidden" in text
+    assert "standard error of 0.87" in text and "who stayed away is not hidden" in text
     narrow = plan(scheme_with(of_size(4, mechanism="grr"), eps=1.0, presence_epsilon=1.0), devices=1000)
     assert narrow.presence is not None and narrow.presence.attributes["a"].if_half < 0.06
     assert "useless-with-presence-noise" not in {caution.code for caution in narrow.cautions}
 
 
-def test_the_budget_of_presence_is_divided_so_that_shares_have_the_smallest_error() -> None:
-    scheme = scheme_with(of_size(4, mechanism="grr"), eps=1.0, presence_epsilon=1.0, horizon=30)
-    noise, question = scheme.presence, scheme.questions[0]
-    assert noise is not None and noise.reports_epsilon > 1 / 3
-    best = share_variance(noise, question, 30, 1 / 4)
-    for part in (0.35, 0.5, 0.9):
-        other = replace(noise, reports_epsilon=part, supports_epsilon=1 - part)
-        assert share_variance(other, question, 30, 1 / 4) > best * 0.999
+def test_the_plan_shows_each_published_number_with_its_noise() -> None:
+    """The figures are those of docs/privacy.md: daily periods with weeks and months, epsilon 1."""
+    scheme = scheme_with(of_size(4, mechanism="grr"), eps=1.0, presence_epsilon=1.0, visitors="calendar")
+    presence = plan(scheme, devices=5000).presence
+    assert presence is not None
+    shown = {series.name: (series.cost, series.half_width) for series in presence.series}
+    assert shown == {
+        "reports of period": (1, 27),
+        "visitors of week": (1, 27),
+        "visitors of month": (1, 27),
+        "new of month": (2, 35),
+        "supports of period": (1, 6),
+    }
+    assert presence.series[0].relative == 27 / 5000
+    found = {time: (round(loss.numbers, 2), round(loss.answers, 1)) for time, loss in presence.losses.items()}
+    assert found == {"a period": (0.5, 1.0), "a week": (1.37, 4.9), "a month": (4.42, 19.9)}
+    assert round(presence.losses["a period"].answers_chance, 2) == 0.73
+
+
+def test_the_division_of_a_budget_makes_the_sum_of_the_variances_smallest() -> None:
+    costs = {SeriesName("reports", "period"): 1, SeriesName("new", "week"): 2, SeriesName("rolling", "r"): 7}
+    scales = series_scales(costs, 1.0)
+    assert sum(costs[name] / scales[name] for name in costs) == pytest.approx(1, abs=1e-5)
+    best = sum(scale**2 for scale in scales.values())
+    for name, other in pairwise([*costs, *costs]):
+        moved = {**scales, name: 1 / (1 / scales[name] + 0.01 / costs[name])}
+        moved[other] = 1 / (1 / scales[other] - 0.01 / costs[other])
+        assert sum(costs[one] / moved[one] for one in costs) == pytest.approx(1, abs=1e-5)
+        assert sum(scale**2 for scale in moved.values()) > best
 
 
 def text_of(scheme: Scheme, code: str) -> str:

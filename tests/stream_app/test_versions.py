@@ -22,11 +22,9 @@ STATES = Path(__file__).parents[1] / "states"
 
 def test_a_newer_version_is_refused_with_both_numbers_and_an_older_one_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
     older = pack({"offset": 7})
-    monkeypatch.setattr(codec, "VERSION", codec.VERSION + 1)
-    newer = pack({"offset": 8})
+    newer = pack({"offset": 8}, version=codec.VERSION + 1)
     assert unpack(older)[0] == {"offset": 7}
-    monkeypatch.undo()
-    with pytest.raises(StateError, match="the state has version 4, and this release reads versions up to 3"):
+    with pytest.raises(StateError, match="the state has version 5, and this release reads versions up to 4"):
         unpack(newer)
     monkeypatch.setattr(codec, "OLDEST", codec.OLDEST + 1)
     with pytest.raises(StateError, match="version 3, and this release reads versions from 4 on"):

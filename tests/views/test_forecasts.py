@@ -5,14 +5,13 @@ from statistics import NormalDist
 import numpy as np
 import pytest
 
-from protocols.randomness import Keyring
 from protocols.scheme import PRESENCE_ONLY, Scheme
 from protocols.survey_text import parse_survey
 from stream_app.counting import Statistics
-from stream_app.finals import Final, NotCounted, release
+from stream_app.finals import Final
 from stream_app.finals.final import message
 from stream_app.log.flushes import FINALS
-from tests.helpers.published import Memory, build_histogram
+from tests.helpers.published import Memory, build_histogram, finals_of
 from views.forecasts import FORECASTS, ForecastResult, ForecastTable, cells, observe
 from views.reading import Results
 
@@ -43,10 +42,7 @@ def final(scheme: Scheme, period: int, devices: int | None = None) -> Final:
     if scheme.takes_turns:
         silent = n - asked * len(counts)
         counts[PRESENCE_ONLY] = Statistics(gap, np.array([silent]), np.zeros((1, 0), dtype=np.int64))
-    if scheme.presence is not None:
-        released = release(counts, scheme, period, None, Keyring(bytes(32)))
-        return Final.of(scheme, period, released, NotCounted())
-    return Final.of(scheme, period, counts, NotCounted())
+    return finals_of(scheme, {period: counts})[0]
 
 
 def published(scheme: Scheme, finals: list[Final]) -> Results:

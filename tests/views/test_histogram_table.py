@@ -10,7 +10,6 @@ import pytest
 from protocols.randomness import Keyring
 from protocols.scheme import Scheme
 from stream_app.counting import Statistics
-from stream_app.finals import release
 from tests.helpers.crowd import scheme_of
 from tests.helpers.published import build_histogram
 from views.results import Histogram, histogram_table
@@ -29,8 +28,6 @@ NOISED = scheme_of(ATTRIBUTES, "eps_inf: 4, eps_1: 3, minimum: 40, presence_epsi
 def histogram(kind: Kind, scheme: Scheme, period: int, a: list[int], b: list[int]) -> Histogram:
     """The result of reports that support the values of both attributes so often, all with gap 1."""
     counts = {"a": statistics(a), "b": statistics(b)}
-    if scheme.presence is not None:
-        return build_histogram(kind, scheme, period, release(counts, scheme, period, None, KEYRING))
     return build_histogram(kind, scheme, period, counts)
 
 

@@ -2,10 +2,10 @@
 
 from dataclasses import replace
 
-from analytics.windows import UnitSums
+from analytics.windows import WindowSums
 from protocols.wire import decode_frame
 from stream_app.counting import PeriodCounts
-from stream_app.finals import Final, NotCounted, published_sums, sums_through
+from stream_app.finals import Final, NotCounted, released_units, sums_through
 from tests.stream_app.worlds import CALENDAR, Reports, Row, by_calendar, wire
 from views.past import Past, history_of
 from views.results import MOBILITY
@@ -14,15 +14,15 @@ from views.results import MOBILITY
 def calendar_finals() -> list[Final]:
     """Three days: device 1 comes on each of them, and each day another one comes for the first time."""
     finals: list[Final] = []
-    sums: UnitSums = {}
+    sums: WindowSums = {}
     for day in by_calendar([Reports(period, (Row(1), Row(2 + period))) for period in range(3)]):
         assert isinstance(day, Reports)
         counted = PeriodCounts(CALENDAR)
         frame = decode_frame(wire(day, CALENDAR)[1], {"c": CALENDAR}.get)
         counted.count(frame)
         final = Final.of(CALENDAR, day.period, counted.snapshot(), NotCounted())
-        sums = sums_through(CALENDAR, day.period, counted.snapshot(), final.counts, NotCounted(), sums)
-        finals.append(replace(final, units=published_sums(sums, CALENDAR, day.period)))
+        sums = sums_through(CALENDAR, day.period, counted.snapshot(), NotCounted(), sums)
+        finals.append(replace(final, units=released_units(sums, CALENDAR, day.period)))
     return finals
 
 

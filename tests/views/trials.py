@@ -18,13 +18,13 @@ from typing import Any, cast
 import numpy as np
 import pyarrow as pa
 
-from protocols.randomness import Keyring
 from protocols.scheme import PRESENCE_ONLY, Scheme
 from protocols.survey import Survey
 from protocols.survey_text import parse_survey
 from stream_app.counting import Statistics
-from stream_app.finals import Final, FinalKey, NotCounted, message, release
+from stream_app.finals import FinalKey, message
 from stream_app.log import FINALS, Come, Output, TopicName
+from tests.helpers.published import finals_of
 from views.past import Past
 from views.reading import decode_result
 from views.runner import Runner
@@ -49,13 +49,8 @@ class World:
 
     def __init__(self, survey: Survey | None = None, periods: int = 5, seed: int = 1) -> None:
         self.scheme = Scheme(parse_survey(SURVEY) if survey is None else survey)
-        self.finals: list[Final] = []
-        random, released = np.random.default_rng(seed), None
-        for period in range(periods):
-            counts = _counts(self.scheme, random)
-            if self.scheme.presence is not None:
-                released = release(counts, self.scheme, period, released, Keyring(bytes(16)))
-            self.finals.append(Final.of(self.scheme, period, released or counts, NotCounted()))
+        random = np.random.default_rng(seed)
+        self.finals = finals_of(self.scheme, {period: _counts(self.scheme, random) for period in range(periods)})
 
     @property
     def keys(self) -> list[FinalKey]:

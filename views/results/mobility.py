@@ -46,4 +46,4 @@ def _published(part: Part) -> Part:
     return Part(part.rows, kept)
 
 
-MOBILITY = View(TopicName("mobility"), "mobility", MobilityResult, make, verdict_reach, tables, tables_version=7)
+MOBILITY = View(TopicName("mobility"), "mobility", MobilityResult, make, verdict_reach, tables, tables_version=9)

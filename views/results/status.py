@@ -24,7 +24,7 @@ def make(found: Open) -> Live:
     status, known = found.status, dict[int, PeriodAnswers]()
     for period, n in sorted(status.open.items()):  # with publish_from only a rounded number is known
         counted = found.counted.get(period)
-        known[period] = PeriodAnswers.counted(n) if counted is None else PeriodAnswers.of(found.scheme, counted)
+        known[period] = PeriodAnswers({}, {}, n) if counted is None else PeriodAnswers.of(found.scheme, counted)
     return Live(
         schema_version=7 if found.scheme.survey.central is None else 9,
         survey=status.survey,
