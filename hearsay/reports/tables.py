@@ -104,7 +104,7 @@ def _footnotes(report: MobilityReport, lacking: set[str], nowhere: Sequence[str]
     if nowhere:
         yield f"not published for any period: {', '.join(nowhere)}"
     if lacking - {"vs baseline"}:
-        yield f"{NOTHING} is not published: it would show a number of {_too_few(report)}"
+        yield f"{NOTHING} is not shown: {_too_few(report)}"
     if "vs baseline" in lacking:
         yield f"{NOTHING} against the baseline: part of it, or nothing comparable in it is published"
     if any(window.presence_lost for window in report.windows):
@@ -118,10 +118,9 @@ def answers_table(report: MobilityReport, window: WindowReport, most: int | None
     """
     head = f"\nAnswers, {when(report.calendar, window.first, window.last)}"
     if window.suppressed or window.visitors is None:
-        about = ""
+        nothing = f"Numbers of {_too_few(report)} are not shown, because they say little."
         if window.suppressed == "difference":
-            about = "this window: together with a window inside it, it would show a number of "
-        nothing = f"Nothing is published about {about}{_too_few(report)}, the survey's minimum."
+            nothing = f"Together with a window inside it, this one would show a number of {_too_few(report)}."
         return Group(Text(f"{head}: suppressed", style="italic"), Text(nothing))
     words = _words(report)
     head += f": {_count(window.visitors)} {words['many']}"
@@ -135,7 +134,7 @@ def answers_table(report: MobilityReport, window: WindowReport, most: int | None
     if left := len(window.attributes) - len(tables):
         tables.append(Text(f"\nand {left:,} more attributes: `hearsay report` shows all of them", style="dim"))
     if not tables:
-        tables = [Text("With presence_epsilon or central, only single periods have answers: choose one with --period.")]
+        tables = [Text("No answers are published for this window: choose a period with --period.")]
     return Group(Text(head, style="italic"), *tables)
 
 

@@ -76,7 +76,7 @@ export function suppressedRows({ survey, words }) {
   return windowsOf(survey).flatMap((window) => {
     const name = windowName(survey, window);
     if (window.suppressed) return [[window.first, window.last, name, "everything", WHY[window.suppressed](about, words)]];
-    const split = window.visitors && !window.new && about.horizon > 1 ? [[window.first, window.last, name, "new and returning", `one of them would be fewer than ${about.minimum}, or earlier reports are not known`]] : [];
+    const split = window.visitors && !window.new && about.horizon > 1 ? [[window.first, window.last, name, "new and returning", `one of them is fewer than ${about.minimum}, or earlier reports are not known`]] : [];
     return [...split, ...(window.attributes ?? []).filter((part) => part.suppressed).map((part) => [window.first, window.last, name, readable(part.name), part.suppressed === "minimum" ? `fewer than ${about.minimum} answers` : WHY.difference()])];
   });
 }
@@ -91,7 +91,7 @@ export function suppressedChart() {
       if (found) return `${whole(found)} ${found === 1 ? "result is" : "results are"} not published.`;
       return windowsOf(context.survey).some((window) => window.new) ? "Nothing is." : "No count is; new and returning ones are not told apart.";
     },
-    hint: ({ survey: { about }, words }) => `What fewer than ${about.minimum} ${words.many} or answers are behind is not published, nor a number from which that of so few could be computed.`,
+    hint: ({ survey: { about }, words }) => `Numbers below ${about.minimum} ${words.many} or answers are not shown, because they say little. Hiding them protects nobody.`,
     table: (context) => ({
       name: "suppressed", columns: [column("first", null), column("last", null), column("window", "when"), column("what", "what"), column("why", "why")],
       rows: suppressedRows(context),

@@ -7,7 +7,7 @@ import { capitalised, number, percent, percentShare, readable, short, whole } fr
 import { choice } from "../parts/dom.js";
 import { heat, shadesKey } from "../parts/heat.js";
 import { measureChoice, measureOf } from "./attribute.js";
-import { partOf, windowControls, windowHint, windowOf } from "./windows.js";
+import { everybodyOf, partOf, windowControls, windowHint, windowOf } from "./windows.js";
 
 // The place of each fit in a row of the table; its interval follows it.
 const FIT_AT = { estimate: 5, adjusted: 8, consistent: 11 };
@@ -85,26 +85,26 @@ export function pairsView(attribute) {
 // What the cells show: people or per cent, of the chosen fit.
 function shaded(context, attribute, rows) {
   const share = measureOf(context) === "share", at = FIT_AT[fitOf(context, attribute)];
-  const visitors = windowOf(context)?.visitors?.value ?? null;
+  const window = windowOf(context), visitors = everybodyOf(window, partOf(window, attribute)).value;
   return rows.map((row) => (row[at] == null ? null : row[at] * (share ? 100 : visitors)));
 }
 
 // The number and the interval of the chosen fit, as text.
 function fitText(context, attribute, row) {
   const at = FIT_AT[fitOf(context, attribute)], share = { value: row[at], low: row[at + 1], high: row[at + 2], error: null };
-  const found = measureOf(context) === "share" ? { value: 100 * share.value, low: share.low && 100 * share.low, high: share.high && 100 * share.high } : product(share, windowOf(context).visitors);
+  const found = measureOf(context) === "share" ? { value: 100 * share.value, low: share.low && 100 * share.low, high: share.high && 100 * share.high } : product(share, everybodyOf(windowOf(context), partOf(windowOf(context), attribute)));
   const text = measureOf(context) === "share" ? percent : number;
   return { value: text(found.value), low: found.low == null ? null : text(found.low), high: found.high == null ? null : text(found.high) };
 }
 
 function pairRows(context, attribute) {
   const window = windowOf(context), part = partOf(window, attribute), { rows, columns, groups, from } = resolutionOf(context, attribute);
-  const shares = groups ? part?.groups : part?.values;
-  if (!shares || !isKnown(window.visitors)) return [];
+  const shares = groups ? part?.groups : part?.values, everybody = everybodyOf(window, part);
+  if (!shares || !isKnown(everybody)) return [];
   return rows.flatMap((row, i) => columns.map((name, j) => {
     const pair = from + i * columns.length + j, at = groups ? pair : placeIn(part, pair);
     if (at < 0) return null;
-    const share = entry(shares.share, at), people = product(share, window.visitors);
+    const share = entry(shares.share, at), people = product(share, everybody);
     const fits = ["adjusted", "adjusted_low", "adjusted_high", "consistent", "consistent_low", "consistent_high", "truth"].map((figure) => shares[figure]?.[at] ?? null);
     return [row, name, people.value, people.low, people.high, share.value, share.low, share.high, ...fits];
   })).filter(Boolean);

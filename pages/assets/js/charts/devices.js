@@ -49,8 +49,7 @@ function isOpen(context, row) {
   return row[3] === "provisional" || (row[3] === "so far" && lengthOf(context) !== "ever");
 }
 
-// The lengths of all windows that are published, in periods; where calendar units are counted, those instead. With a minimum
-// no unit is published before it is over: `ever` is not.
+// The lengths of all windows that are published, in periods; where calendar units are counted, those instead.
 export function windowLengths(survey) {
   return remembered(survey, "lengths", () => lengthsIn(survey));
 }

@@ -6,7 +6,7 @@ import { column } from "../state/tables.js";
 import { capitalised, number, periodName, short, wall, whole, windowLabel } from "../state/words.js";
 import { heat, shadesKey } from "../parts/heat.js";
 import { timeline } from "../parts/timeline.js";
-import { partOf, windowControls, windowHint, windowOf } from "./windows.js";
+import { everybodyOf, partOf, windowControls, windowHint, windowOf } from "./windows.js";
 
 const ARROW = ">";
 const QUARTERS = ["a quarter stays at most", "half", "three quarters"];
@@ -92,7 +92,7 @@ export function tripsView(attribute) {
     hint: (context) => windowHint(context, attribute, () => `: ${context.words.people} by where they came from and where they went, also those who stayed.`),
     controls: windowControls,
     table: (context) => {
-      const trips = tripsOf(context), { visitors } = windowOf(context) ?? {};
+      const trips = tripsOf(context), window = windowOf(context), visitors = everybodyOf(window, partOf(window, attribute));
       const places = trips ? [...new Set(attribute.values.flatMap((value) => flowEnds(value) ?? []))] : [];
       return {
         name: `${attribute.name} trips`,
@@ -116,9 +116,10 @@ export const isClear = ([, , , low]) => low > 0;
 
 export function flowRows(context, attribute) {
   const window = windowOf(context), part = partOf(window, attribute);
-  if (!part?.values || !isKnown(window.visitors)) return [];
+  const everybody = everybodyOf(window, part);
+  if (!part?.values || !isKnown(everybody)) return [];
   return placesOf(part).map((place, at) => {
-    const ends = flowEnds(attribute.values.at(place)), people = product(entry(part.values.share, at), window.visitors);
+    const ends = flowEnds(attribute.values.at(place)), people = product(entry(part.values.share, at), everybody);
     return ends ? [...ends, people.value, people.low, people.high] : null;
   }).filter(Boolean);
 }

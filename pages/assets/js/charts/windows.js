@@ -1,6 +1,6 @@
 // One window in detail: the values of an attribute or its groups, the busiest areas, and how long returning ones were away.
 
-import { entry, isKnown, product } from "../state/quantities.js";
+import { UNKNOWN, entry, isKnown, product } from "../state/quantities.js";
 import { readSpan } from "../state/permalink.js";
 import { newestLike, placesOf, rankedValues, windowName, windowsOf } from "../state/series.js";
 import { column } from "../state/tables.js";
@@ -9,7 +9,7 @@ import { choice, dayInput } from "../parts/dom.js";
 import { firstRows, sign } from "../parts/frame.js";
 import { plotted } from "../parts/plotted.js";
 
-const KINDS = { ever: "ever so far", cumulative: "all so far", year: "a year", month: "a month", "year so far": "this year so far", "month so far": "this month so far", "week so far": "this week so far", "day so far": "this day so far", week: "a week", day: "a day", hour: "an hour", period: "" };
+const KINDS = { ever: "ever so far", cumulative: "all so far", year: "a year", month: "a month", "year so far": "this year so far", "month so far": "this month so far", "week so far": "this week so far", "day so far": "this day so far", week: "a week", rolling: "the last days", day: "a day", hour: "an hour", period: "" };
 
 const FULL = 0.02; // the share of full sets from which on larger ones matter
 
@@ -47,11 +47,20 @@ export function partOf(window, attribute) {
   return window?.attributes?.find((part) => part.name === attribute.name) ?? null;
 }
 
+// What the shares of an attribute are shares of: different devices, or all reports of a window, which are visits.
+export function everybodyOf(window, part) {
+  return (isVisits(part) ? window?.visits : window?.visitors) ?? UNKNOWN;
+}
+
+export function isVisits(part) {
+  return part?.counted === "all reports in the window";
+}
+
 export function whySuppressed(context, window, part = null) {
   const reason = part?.suppressed ?? window?.suppressed;
-  if (reason === "minimum") return `Suppressed: fewer than ${context.survey.about.minimum} ${part ? "answers" : context.words.many}.`;
+  if (reason === "minimum") return `Not shown: fewer than ${context.survey.about.minimum} ${part ? "answers" : context.words.many}.`;
   if (reason) return "Suppressed: its difference to a shorter time would be the number of a few.";
-  if (window && !window.attributes?.length) return `Longer times have no answers where numbers carry noise for presence: choose ${lengthName(context.survey.about)}.`;
+  if (window && !window.attributes?.length) return `No answers are published for this time: choose ${lengthName(context.survey.about)}.`;
   return part ? "No answers." : "Nothing is published yet.";
 }
 
@@ -67,7 +76,7 @@ export function nowView(attribute) {
   return {
     see: "now", name: "Now",
     shown: ({ survey }) => windowsOf(survey).length > 0,
-    hint: (context) => windowHint(context, attribute, (part, window) => `: ${context.words.people} by ${readable(attribute.name)}, from ${whole(part.n)} answers${window.first === window.last ? "" : ", each with the first one"}.${part.places ? ` The page has the ${whole(part.places.length)} most frequent of ${whole(attribute.values.length)} values.` : ""}${setsHint(context, attribute, part)}`),
+    hint: (context) => windowHint(context, attribute, (part, window) => `: ${context.words.people} by ${readable(attribute.name)}, from ${whole(part.n)} answers${answersOf(window, part, context.words)}.${part.places ? ` The page has the ${whole(part.places.length)} most frequent of ${whole(attribute.values.length)} values.` : ""}${setsHint(context, attribute, part)}`),
     controls: (context) => [...windowControls(context), ...(groups.length ? [choice("of", "Of", [["values", "each value"], ["groups", "groups"]], grouped(context) ? "groups" : "values", (of) => context.set({ [`of.${attribute.name}`]: of }))] : [])],
     key: (context) => {
       const values = partOf(windowOf(context), attribute)?.values;
@@ -77,6 +86,12 @@ export function nowView(attribute) {
     table: (context) => (grouped(context) ? groupTable(context, attribute, groups) : valueTable(context, attribute)),
     draw: (box, table, context) => bars(box, table().rows, attribute, context),
   };
+}
+
+// Which answers a window has: of longer times each device's first one, or those of all visits.
+function answersOf(window, part, words) {
+  if (isVisits(part)) return ` in a period on average. These are visits: ${words.many} that came several times are counted each time`;
+  return window.first === window.last ? "" : ", each with the first one";
 }
 
 // Of sets and thresholds: what the numbers count, how large sets are, and whether many are larger than what is counted.
@@ -90,10 +105,10 @@ function setsHint({ words }, { several, mechanism }, { sizes }) {
 
 // Of sets, groups are mean numbers of their values.
 function groupTable(context, attribute, names) {
-  const window = windowOf(context), shares = partOf(window, attribute)?.groups?.share;
+  const window = windowOf(context), part = partOf(window, attribute), shares = part?.groups?.share, everybody = everybodyOf(window, part);
   const columns = [column("group", "group"), column(context.words.people, context.words.people, number), column("low", "low", number), column("high", "high", number), column("share", "share", percentShare)];
-  const rows = shares && isKnown(window.visitors) ? names.map((name, at) => {
-    const share = entry(shares, at), people = attribute.several ? share : product(share, window.visitors);
+  const rows = shares && isKnown(everybody) ? names.map((name, at) => {
+    const share = entry(shares, at), people = attribute.several ? share : product(share, everybody);
     return [name, people.value, people.low, people.high, share.value];
   }) : [];
   if (attribute.several) return { name: `${attribute.name} groups`, columns: [columns[0], column("values", "values of it, on average", number), ...columns.slice(2, 4)], rows: rows.map((row) => row.slice(0, 4)) };
@@ -106,10 +121,10 @@ function valueTable(context, attribute) {
     column("value", readable(attribute.name)), column(words.people, words.people, number), column("low", "low", number), column("high", "high", number), column("share", "share", percentShare),
     column("consistent", "best fit", number), column("nowcast", "nowcast", number), column("truth", "truth", whole),
   ];
-  const values = part?.values, name = `${attribute.name} now`;
-  if (!values || !isKnown(window.visitors)) return { name, columns, rows: [] };
+  const values = part?.values, name = `${attribute.name} now`, everybody = everybodyOf(window, part);
+  if (!values || !isKnown(everybody)) return { name, columns, rows: [] };
   const rows = placesOf(part).map((place, at) => {
-    const share = entry(values.share, at), people = product(share, window.visitors), scale = (one) => (one == null ? null : one * window.visitors.value);
+    const share = entry(values.share, at), people = product(share, everybody), scale = (one) => (one == null ? null : one * everybody.value);
     return [attribute.values.at(place), people.value, people.low, people.high, share.value, scale(values.consistent?.[at]), scale(values.nowcast?.value[at]), values.truth?.[at] ?? null];
   });
   if (part.places || attribute.role === "area" || (!attribute.ordered && attribute.role === "plain" && rows.length > 12)) rows.sort((a, b) => b[1] - a[1]);
