@@ -8,7 +8,7 @@ since              surveys by gaps with exact numbers: all periods since one wit
 from typing import NamedTuple
 
 from analytics.windows.calendar import UNITS, Window, calendar_windows, unit_begins
-from protocols.survey import DAY, CalendarVisits, RollingWindow, Survey
+from protocols.survey import DAY, CalendarVisits, RollingWindow, Survey, units_of_release
 
 LONGEST_TRIANGLE = 31
 SINCE = "since"
@@ -32,14 +32,14 @@ def spans_of(survey: Survey, period: int) -> list[Span]:
     """The spans that contain a period, shortest series first."""
     visits = survey.visits
     if isinstance(visits, CalendarVisits):
-        return [
-            Span(unit, visits.first(unit, period), visits.last(unit, period), unit != "ever") for unit in visits.units
-        ]
+        # With noise, all who ever came are a sum of released numbers: their exact number is not needed.
+        counted = [unit for unit in visits.units if unit != "ever" or survey.presence_epsilon is None]
+        return [Span(unit, visits.first(unit, period), visits.last(unit, period), unit != "ever") for unit in counted]
     if survey.presence_epsilon is None:
         answered = answered_firsts(survey, period)
         return [Span(SINCE, first, STILL_OPEN, first in answered) for first in open_firsts(survey, period)]
     found = []
-    for unit in ("day", "week"):
+    for unit in units_of_release((), survey.horizon, survey.period):
         window = unit_around(survey, unit, period)
         if window is not None:
             found.append(Span(unit, *window))

@@ -4,8 +4,8 @@ The count that it is compared with shares nothing with the product: dates come f
 the device library, and unique devices are counted over all reports at once.
 """
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from collections import Counter
+from collections.abc import Callable, Iterator
 from datetime import UTC, date, timedelta
 from itertools import pairwise, product
 from pathlib import Path
@@ -16,18 +16,19 @@ import pytest
 from numpy.typing import NDArray
 
 from analytics.mobility import WindowReport, combine, with_shortfall
-from analytics.windows import UnitSum
+from analytics.mobility.model import Quantity
 from hearsay.library.answering import Fleet
 from hearsay_device.terms import read_terms
-from protocols.errors import SurveyError
-from protocols.randomness import Keyring
 from protocols.scheme import Scheme
-from protocols.survey import CalendarVisits, Unit
+from protocols.survey import CalendarVisits
 from protocols.survey_text import parse_survey
 from protocols.wire import CLOCK, FRAME, REPORT, Clock, Frame, encode_clock, encode_frame, row_faults
 from stream_app.counting.counters import Counts, PeriodCounts
-from stream_app.finals import Final, NotCounted, Release, published_sums, release, sums_through
+from stream_app.finals import Final
+from stream_app.merging.survey import Frozen
 from tests.helpers.frames import encode_report
+from tests.helpers.one_device import final_after
+from tests.helpers.published import finals_of
 from views.local import collector
 from views.past import Past
 from views.reading import Results
@@ -111,16 +112,17 @@ def counted(frame: Frame, scheme: Scheme) -> Counts:
 
 def finals(crowd: Crowd) -> Iterator[tuple[Final, int]]:
     """The finals of a crowd, and how many reports of the period are lost: they come late, with the next one."""
-    scheme, sums, late = crowd.scheme, dict[Unit, UnitSum](), dict[int, int]()
+    scheme = crowd.scheme
+    before: Frozen | None = None
+    late = dict[int, int]()
     for frame in crowd.frames():
-        period, arrives = frame.period, crowd.random.random(len(frame)) >= crowd.lost
+        period = frame.period
+        arrives = crowd.random.random(len(frame)) >= crowd.lost
         assert not row_faults(frame, scheme, 0, 1).any()
-        missing = NotCounted(late=late)
-        late = {period: int((~arrives).sum())} if not arrives.all() else {}
-        final = Final.of(scheme, period, found := counted(frame.take(arrives), scheme), missing)
-        sums = sums_through(scheme, period, found, final.counts, missing, sums)
-        final = replace(final, units=published_sums(sums, scheme, period))
-        yield Final.decode(final.encode()), sum(late.values())
+        before = final_after(scheme, period, counted(frame.take(arrives), scheme), before, late=late)
+        lost = int((~arrives).sum())
+        late = {period: lost} if lost else {}
+        yield Final.decode(before.value), lost
 
 
 DAYS = "1d", "[week, month, year, ever]"
@@ -219,76 +221,81 @@ def test_flags_that_cannot_be_are_refused() -> None:
 
 def test_more_who_say_they_came_before_than_there_were_contradict_themselves() -> None:
     scheme = scheme_of("period: 1d, eps: 1, visitors: calendar")
-    sums, known = {}, []
-    for period, n in enumerate([{22: 100}, {0: 90, 22: 10}, {0: 111}]):
-        flags = np.repeat(np.array(list(n), dtype=np.uint8), list(n.values()))
-        tokens, answers = np.arange(len(flags), dtype=np.uint64), {"a": (np.arange(len(flags)) % 3).astype(np.uint8)}
-        counts = counted(Frame("s", scheme.fingerprint, period, tokens, flags, answers), scheme)
-        final = Final.of(scheme, period, counts, NotCounted())
-        sums = sums_through(scheme, period, counts, final.counts, NotCounted(), sums)
-        known.append(replace(final, units=published_sums(sums, scheme, period)))
-        integrity = HISTOGRAMS.make(Past(scheme, known)).integrity
+    claimed = [{22: 100}, {0: 90, 22: 10}, {0: 111}]
+    counts = {period: answered(scheme, period, n) for period, n in enumerate(claimed)}
+    known = finals_of(scheme, counts)
+    for period in counts:
+        integrity = HISTOGRAMS.make(Past(scheme, known[: period + 1])).integrity
         assert integrity is not None and (integrity.verdict == "contradicted") == (period == 2)
     assert integrity.flow is not None and (integrity.flow.claimed, integrity.flow.reported) == (111, 110)
 
 
-def test_a_minimum_takes_one_unit_and_publishes_it_once_when_enough_came_again() -> None:
-    with pytest.raises(SurveyError, match="name one unit"):
-        scheme_of("period: 1d, eps: 1, minimum: 20, visitors: calendar")
-    scheme = scheme_of("period: 1d, eps: 1, minimum: 20, visitors: {units: [week, ever]}")
-    weeks = list[WindowReport]()
-    for devices in (60, 100, 2000):
-        past = list[Final]()
-        for final, _ in finals(crowd := Crowd(scheme, devices, 60)):
-            assert not isinstance(final.counts, Release)
-            assert all(found.gaps.tolist() == [0] for found in final.counts.values())
-            past.append(final)
-            windows = [w for w in MOBILITY.make(Past(scheme, past[-32:])).windows if w.kind != "period"]
-            for week in windows:
-                assert week.kind == "week" and not week.open
-                if not week.suppressed:
-                    assert week.visitors is not None and week.visitors.value == crowd.visitors["week"][final.period]
-                    assert week.new is None or 20 <= (week.new.value or 0) <= week.visitors.value - 20
-            weeks += windows
-    assert len(weeks) == 24 and {week.suppressed for week in weeks} == {None, "minimum"}
-    assert {week.new is None for week in weeks if not week.suppressed} == {True, False}
+def answered(scheme: Scheme, period: int, n: dict[int, int]) -> Counts:
+    """Reports by flags; each value is as frequent as the others."""
+    flags = np.repeat(np.array(list(n), dtype=np.uint8), list(n.values()))
+    tokens = np.arange(len(flags), dtype=np.uint64)
+    answers = {"a": (np.arange(len(flags)) % 3).astype(np.uint8)}
+    return counted(Frame("s", scheme.fingerprint, period, tokens, flags, answers), scheme)
 
 
-def noised(scheme: Scheme, periods: Sequence[Counts], key: int) -> Iterator[list[Final]]:
-    """Period by period, the finals so far under a noise key."""
-    past, sums, keyring = list[Final](), dict[Unit, UnitSum](), Keyring(key.to_bytes(16, "little"))
-    for period, counts in enumerate(periods):
-        found = release(counts, scheme, period, None, keyring, sums)
-        final = Final.of(scheme, period, found, NotCounted())
-        sums = sums_through(scheme, period, found, found, NotCounted(late={0: 9}), sums)
-        past.append(Final.decode(replace(final, units=published_sums(sums, scheme, period)).encode()))
-        assert not any(published.late for published in past[-1].units.values()), "late reports have no noise"
-        yield past
-
-
-def test_noised_units_agree() -> None:
-    scheme = scheme_of("period: 1d, eps: 1, presence_epsilon: 0.5, visitors: calendar")
-    for past in noised(scheme, [counted(frame, scheme) for frame in Crowd(scheme, 300, 40).frames()], key=0):
-        windows = MOBILITY.make(Past(scheme, past[-32:])).windows
-        alone = next(window.visitors for window in windows if window.kind == "period")
-        for window in windows:
-            assert alone is not None and window.visitors is not None
-            assert window.new is not None and window.returning is not None
-            visitors, new, returning = (q.value for q in (window.visitors, window.new, window.returning))
-            assert visitors is not None and new is not None and returning is not None and alone.value is not None
-            assert visitors >= alone.value >= 0 and visitors == new + returning and min(new, returning) >= 0
-            assert window.kind == "period" or (window.unbiased_visitors is not None and not window.attributes)
-
-
-def test_intervals_of_noised_units_hold_the_truth() -> None:
-    scheme, held = scheme_of("period: 1d, eps: 1, presence_epsilon: 2, visitors: calendar"), []
-    crowd = Crowd(scheme, 3000, 14)
-    periods = [counted(frame, scheme) for frame in crowd.frames()]
-    for key in range(50):
-        *_, past = noised(scheme, periods, key)
-        for window in MOBILITY.make(Past(scheme, past)).windows:
-            said = window.unbiased_visitors
+@pytest.mark.parametrize("devices", [60, 100, 2000])
+def test_from_publish_from_on_numbers_are_exact_and_smaller_ones_are_left_out(devices: int) -> None:
+    scheme = scheme_of("period: 1d, eps: 1, minimum: 20, visitors: {units: [week, month, ever]}")
+    crowd = Crowd(scheme, devices, 60)
+    past = list[Final]()
+    shown = Counter[tuple[str, bool]]()
+    for final, _ in finals(crowd):
+        past.append(final)
+        assert all(found.gaps.tolist() == [0] and found.total >= 20 for found in final.counts.values())
+        for window in MOBILITY.make(Past(scheme, past[-32:])).windows:
             if window.kind != "period":
-                assert said is not None and said.low is not None and said.high is not None
-                held.append(said.low <= crowd.visitors[window.unit][13] <= said.high)
-    assert len(held) == 100 and np.mean(held) == pytest.approx(0.95, abs=0.05)
+                check_exact(window, crowd, final.period)
+                shown[window.unit, window.visitors is not None] += 1
+    assert all(shown[unit, True] for unit in ("week", "month", "ever"))
+    assert any(not visible for _, visible in shown) == (devices < 2000)
+
+
+def check_exact(window: WindowReport, crowd: Crowd, period: int) -> None:
+    visitors = int(crowd.visitors[window.unit][period])
+    new = int(crowd.new[window.unit][period])
+    assert valued(window.visitors) == (visitors if visitors >= 20 else None)
+    parted = min(new, visitors - new) >= 20
+    assert valued(window.new) == (new if parted else None)
+    assert valued(window.returning) == (visitors - new if parted else None)
+    assert not window.attributes or all(found.n is None or found.n >= 20 for found in window.attributes)
+
+
+def valued(found: Quantity | None) -> float | None:
+    return None if found is None else found.value
+
+
+def test_intervals_of_numbers_with_noise_hold_the_truth() -> None:
+    """Also those of all who ever came, which are the sum of the new visitors of three months."""
+    scheme = scheme_of("period: 7d, eps: 1, presence_epsilon: 2, visitors: calendar")
+    crowd = Crowd(scheme, 3000, 12)
+    counts = {frame.period: counted(frame, scheme) for frame in crowd.frames()}
+    held = Counter[str]()
+    seen = Counter[str]()
+    for key in range(30):
+        known = finals_of(scheme, counts, key.to_bytes(16, "little"))
+        ends = [final.period for final in known if len(final.windows or ()) > 1]  # of months
+        for period in ends:
+            for window in MOBILITY.make(Past(scheme, known[: period + 1])).windows:
+                assert window.shortfall is None, "late reports have no noise"
+                for name, true in truth_of(window, crowd, period).items():
+                    said = getattr(window, name)
+                    seen[f"{window.kind} {name}"] += 1
+                    held[f"{window.kind} {name}"] += said.low <= true <= said.high
+    assert seen.keys() == {"period visitors", "month visitors", "month new", "month returning", "ever visitors"}
+    for name, times in seen.items():
+        assert held[name] / times > 0.95 - 4 * np.sqrt(0.05 * 0.95 / times), name
+
+
+def truth_of(window: WindowReport, crowd: Crowd, period: int) -> dict[str, int]:
+    """The true numbers of what a window says."""
+    if window.kind == "period":
+        return {"visitors": int((crowd.when == period).sum())}
+    visitors = int(crowd.visitors[window.unit][period])
+    new = int(crowd.new[window.unit][period])
+    found = {"visitors": visitors, "new": new, "returning": visitors - new}
+    return {name: true for name, true in found.items() if getattr(window, name) is not None}
