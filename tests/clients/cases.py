@@ -224,7 +224,7 @@ def _done(device: Device, case: dict[str, Any], step: dict[str, Any], drawn: Dra
     survey = step.get("survey", "")
     if step["do"] == "join":
         terms = read_terms(case["terms"][survey].encode())
-        pin = terms.fingerprint if step.get("pinned") else None
+        pin = terms.pin if step.get("pinned") else None
         credential = step.get("credential")
         device.join(case["terms"][survey].encode(), pin=pin, trust_first_use=True, credential=credential)
         now = datetime.fromisoformat(step["now"]).timestamp()

@@ -72,10 +72,12 @@ def test_every_mechanism_is_in_a_vector() -> None:
 def test_devices_in_both_languages_know_every_key_of_a_survey() -> None:
     no_terms = "title description contact forecast nowcast areas signature groups role quantiles correction"
     shown = set(no_terms.split())
-    assert set(terms.DECLARED.split()) == set(Survey.model_fields) - shown
-    assert set(attributes.ATTRIBUTE.split()) == set(Attribute.model_fields) - shown
+    of_one_version = set(f"{terms.DECLARED_BEFORE_3} {terms.DECLARED_FROM_3} several multi_select".split())
+    assert set(terms.DECLARED.split()) == set(Survey.model_fields) - shown - of_one_version
+    assert set(attributes.ATTRIBUTE.split()) == set(Attribute.model_fields) - shown - of_one_version
     source = (LIBRARY / "device.js").read_text()
-    for text in (terms.DECLARED, attributes.ATTRIBUTE, terms.RESOLVED):
+    lists = (terms.DECLARED, terms.DECLARED_BEFORE_3, terms.DECLARED_FROM_3, attributes.ATTRIBUTE, terms.RESOLVED)
+    for text in lists:
         assert re.sub(r'" \+\s+"', "", source).count(f'"{text}"') == 1
     assert str(list(questions.FRESH_PRIMES)) in source and f"1 << {questions.MOST_HASHES.bit_length() - 1}" in source
 
@@ -84,14 +86,14 @@ def test_the_libraries_can_be_read_by_somebody_who_does_not_trust_them_and_need_
     assert (LIBRARY / "device.js").stat().st_size < 80_000
     assert "dependencies" not in (LIBRARY / "package.json").read_text()
     source = (LIBRARY / "device.js").read_text()
-    always = {"./errors.js", "./gateway.js", "./moments.js", "./recorder.js", "./state.js"}
+    always = {"./errors.js", "./gateway.js", "./moments.js", "./presence.js", "./recorder.js", "./state.js"}
     assert set(re.findall(r'from "([^"]+)"', source)) == always
     # Only when they are needed: in Node.js, of places, of ordered values and shared questions, and of signed terms.
     needed = {"node:crypto", "./node.js", "./places.js", "./losses.js", "./signatures.js"}
     assert set(re.findall(r'import\((?:/\*.*?\*/ )?"([^"]+)"', source)) == needed
-    assert sum(len(path.read_text().splitlines()) for path in LIBRARY.glob("*.js")) <= 2500
+    assert sum(len(path.read_text().splitlines()) for path in LIBRARY.glob("*.js")) <= 2600
     lengths = [len(path.read_text().splitlines()) for path in Path(terms.__file__).parent.glob("*.py")]
-    assert sum(lengths) <= 2900 and max(lengths) <= 300
+    assert sum(lengths) <= 3000 and max(lengths) <= 300
 
 
 @pytest.mark.long(part="clients")
