@@ -132,9 +132,13 @@ def scenarios() -> Iterator[dict[str, Any]]:
 
 
 def hostile() -> dict[str, Any]:
-    """Good terms; where they are changed and to what, and the code of the refusal; null: they may be joined."""
-    terms = {name: _compiled(**terms).terms.decode() for name, terms in DATA["hostile"]["terms"].items()}
-    return {"terms": terms, "changes": DATA["hostile"]["changes"]}
+    """Good terms; where they are changed and to what, and the code of the refusal; null: they may be joined.
+
+    The changes under `signed` are of the terms that the vectors have under this name.
+    """
+    given = DATA["hostile"]
+    terms = {name: _compiled(**terms).terms.decode() for name, terms in given["terms"].items()}
+    return {"terms": terms, "signed": given["signed"], "changes": given["changes"]}
 
 
 FILE = Path(__file__).parents[2] / "clients" / "vectors.json"
