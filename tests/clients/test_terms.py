@@ -1,6 +1,7 @@
 """Terms of every version: pins, signatures, and what a person is told about presence; in both libraries."""
 
 import json
+import shutil
 from base64 import b64decode, b64encode
 from hashlib import sha256
 from pathlib import Path
@@ -16,6 +17,7 @@ from tests.clients.cases import ANY, FILE
 from tests.clients.libraries import Clock, open_device, store, stored
 from tests.clients.test_device import refused
 from tests.helpers.loopback import answering, gateway
+from tests.helpers.node import LIBRARY
 
 SIGNED = {each["name"]: each for each in json.loads(FILE.read_text())["signed"]}
 OF_VERSION_3 = [name for name, each in SIGNED.items() if json.loads(each["terms"])["version"] == 3]
@@ -23,6 +25,10 @@ EARLIER = [name for name in SIGNED if name not in OF_VERSION_3]
 NOISE = "version 3, noise"
 EXACT = "version 3, exact numbers"
 JANUARY_2 = 1767312000.0
+OF_0_2 = {
+    "python": Path(__file__).parents[1] / "states" / "device-of-0.2.sqlite",
+    "javascript": LIBRARY / "tests" / "device-of-0.2.json",
+}
 AUTHOR = Ed25519PrivateKey.from_private_bytes(sha256(b"the author of this test").digest())
 AUTHOR_KEY = b64encode(AUTHOR.public_key().public_bytes_raw()).decode()
 
@@ -107,6 +113,22 @@ def test_a_later_pin_is_compared_with_the_terms_that_were_joined(tmp_path: Path,
             for pin in others:
                 with refused("pin"):
                     device.send(nowhere, "test", {}, pin=pin)
+
+
+def test_a_file_of_release_0_2_takes_pins_of_either_length(tmp_path: Path, library: str) -> None:
+    path, nowhere = tmp_path / "device", f"http://127.0.0.1:{free_port()}"
+    shutil.copy(OF_0_2[library], path)
+    documents = stored(library, path)["surveys"]
+    assert len(documents) >= 5
+    with opened(library, path) as device:
+        for survey, joined in documents.items():
+            full = hash_of(joined["terms"].encode())
+            for pin in (full, full[:32], None):
+                with refused("unreachable"):
+                    device.send(nowhere, survey, {}, pin=pin)
+            for pin in ("0" * 64, full[:32] + "0" * 32, full[32:]):
+                with refused("pin"):
+                    device.send(nowhere, survey, {}, pin=pin)
 
 
 def test_a_pin_is_compared_with_what_a_gateway_gives(tmp_path: Path, library: str) -> None:
