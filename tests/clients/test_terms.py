@@ -25,6 +25,7 @@ EARLIER = [name for name in SIGNED if name not in OF_VERSION_3]
 NOISE = "version 3, noise"
 EXACT = "version 3, exact numbers"
 JANUARY_2 = 1767312000.0
+JANUARY_4 = JANUARY_2 + 2.5 * 86400  # by then no report of the old file is of this period
 OF_0_2 = {
     "python": Path(__file__).parents[1] / "states" / "device-of-0.2.sqlite",
     "javascript": LIBRARY / "tests" / "device-of-0.2.json",
@@ -120,7 +121,7 @@ def test_a_file_of_release_0_2_takes_pins_of_either_length(tmp_path: Path, libra
     shutil.copy(OF_0_2[library], path)
     documents = stored(library, path)["surveys"]
     assert len(documents) >= 5
-    with opened(library, path) as device:
+    with open_device(library, path, Clock(JANUARY_4), Limits(**ANY)) as device:
         for survey, joined in documents.items():
             full = hash_of(joined["terms"].encode())
             for pin in (full, full[:32], None):
