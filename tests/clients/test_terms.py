@@ -4,6 +4,7 @@ import json
 import shutil
 from base64 import b64decode, b64encode
 from hashlib import sha256
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +14,8 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey,
 from hearsay_device import DeviceError, Limits
 from hearsay_device.terms import read_terms
 from servers.ports import free_port
-from tests.clients.cases import ANY, FILE
-from tests.clients.libraries import Clock, open_device, store, stored
+from tests.clients.cases import ANY, ASKED, FILE, table_cases, values_of
+from tests.clients.libraries import LIBRARIES, Clock, open_device, store, stored
 from tests.clients.test_device import refused
 from tests.helpers.loopback import answering, gateway
 from tests.helpers.node import LIBRARY
@@ -42,6 +43,22 @@ def with_declared(terms: bytes, **declared: Any) -> bytes:
     """The same terms but for some declared keys."""
     resolved = json.loads(terms)
     resolved["declared"] |= declared
+    return json.dumps(resolved, sort_keys=True, separators=(",", ":")).encode()
+
+
+def of_version_3(terms: bytes) -> bytes:
+    """The same survey, as if it had been read as version 3."""
+    resolved = json.loads(terms)
+    resolved["version"] = 3
+    declared = resolved["declared"]
+    minimum = declared.pop("minimum", 0)
+    if "presence_epsilon" not in declared:
+        declared["publish_from"] = minimum
+    if "horizon" in declared:
+        declared["lookback"] = declared.pop("horizon")
+    for attribute in declared["attributes"]:
+        if "several" in attribute:
+            attribute["multi_select"] = attribute.pop("several")
     return json.dumps(resolved, sort_keys=True, separators=(",", ":")).encode()
 
 
@@ -181,6 +198,38 @@ def test_a_question_that_is_the_same_in_both_versions_has_the_same_memos(tmp_pat
             device.settle("test", {"a": "x"})
         keys.append(stored(library, path)["keys"])
     assert keys[0] == keys[1] and list(keys[0]) == ids[1]
+
+
+SURVEYS = table_cases()
+IN_SHORT = {*ASKED, "any text", "local days, a shorter day", "sets, capped, with other"}
+NAMES = [name if name in IN_SHORT else pytest.param(name, marks=pytest.mark.long(part="clients")) for name in SURVEYS]
+
+
+def test_the_surveys_that_are_tried_in_short_are_there() -> None:
+    assert SURVEYS.keys() >= IN_SHORT
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_surveys_of_version_3_are_answered_as_before_and_alike_by_both_libraries(tmp_path: Path, name: str) -> None:
+    """Under each question's own key, and with its own gap or flags; only what is drawn for a fingerprint is other."""
+    before = SURVEYS[name].terms
+    after = of_version_3(before)
+    values = values_of(SURVEYS[name], 1)
+    moment = SURVEYS[name].survey.bounds(0)[0].timestamp() + 1
+    reports, keys = [], []
+    for library, terms in product(LIBRARIES, (before, after)):
+        path = tmp_path / f"{library} {hash_of(terms)}"
+        with open_device(library, path, Clock(moment), Limits(**ANY), entropy=name) as device:
+            device.join(terms, pin=hash_of(terms))
+            report = device.settle("test", values).report
+        keys.append(stored(library, path)["keys"])
+        reports.append(json.loads(report))
+    assert reports[:2] == reports[2:]
+    assert keys == keys[:1] * 4
+    earlier, later = reports[:2]
+    assert (earlier["fingerprint"], later["fingerprint"]) == (hash_of(before)[:32], hash_of(after)[:32])
+    for same in ("survey", "period", "gap", "flags"):
+        assert earlier.get(same) == later.get(same)
 
 
 @pytest.mark.parametrize("name", SIGNED)
