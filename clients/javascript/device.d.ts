@@ -84,7 +84,7 @@ export interface Sent {
 
 /** What published numbers of a survey tell about whether this device reported in a period. */
 export interface Presence {
-  /** The largest share of right guesses of somebody who knows everything about all other devices. */
+  /** The largest share of right guesses of somebody who knows everything about all other devices; not from later answers. */
   chance: number;
   /** The same in words. */
   text: string;

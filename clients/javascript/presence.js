@@ -9,6 +9,9 @@ const MOST_ROLLING = 2;
 const MOST_DAYS = 366;
 const MOST_HIDDEN = 1e9;
 
+const CAPPED =
+  "Under memo_cap, what this device answers later may depend on it, too, and is protected by the noise " +
+  "of the answers alone.";
 const EXACT =
   "Published numbers of visitors are exact. Anyone who knows which devices usually report can see " +
   "how many came and how many stayed away.";
@@ -31,7 +34,7 @@ export function presenceOf(declared, version) {
     else requireSeries(declared[name], name);
   }
   need(!has(declared, "numbers") || declared.numbers.length > 0, "numbers");
-  return { version, epsilon };
+  return { version, epsilon, capped: has(declared, "memo_cap") };
 }
 
 function requireSeries(given, name) {
@@ -51,19 +54,20 @@ function requireWindows(given) {
 
 // For the person whose device it is. `chance`: the largest share of right guesses whether this
 // device reported in one period, of somebody who knows everything about all other devices, from all
-// that is published.
+// that is published. With a `memo_cap`, later answers are not counted.
 export function explained(presence) {
   const bound = presence.epsilon === undefined ? 1 : chance(presence.epsilon);
   return { chance: bound, text: words(presence, bound) };
 }
 
-function words({ version, epsilon, publishFrom }, bound) {
-  if (epsilon !== undefined)
-    return (
+function words({ version, epsilon, publishFrom, capped }, bound) {
+  if (epsilon !== undefined) {
+    const noise =
       "Every published number has noise, which the collector adds. An attacker who knows everything " +
       "about all other devices guesses whether this device reported in one period, and is right in at " +
-      `most ${percent(bound)} of cases (random guessing: 50 %). Over several periods this adds up.`
-    );
+      `most ${percent(bound)} of cases (random guessing: 50 %). Over several periods this adds up.`;
+    return capped ? `${noise} ${CAPPED}` : noise;
+  }
   if (publishFrom === undefined)
     return (
       `The terms are of version ${version}: count on no protection of presence. Anyone who knows which ` +

@@ -324,6 +324,17 @@ def test_a_person_is_told_which_of_both_ways_holds(
     assert told == {"test": {"chance": pytest.approx(chance, abs=1e-9), "text": text}}
 
 
+def test_a_person_is_told_that_later_answers_may_depend_on_presence_under_a_cap(tmp_path: Path, library: str) -> None:
+    terms = with_declared(terms_of("version 3, noise, lists of units"), memo_cap=2)
+    with opened(library, tmp_path / "device") as device:
+        device.join(terms, trust_first_use=True)
+        told = device.explain()["presence"]["test"]
+    assert told["text"] == (
+        f"{with_noise('73.2')} Under memo_cap, what this device answers later may depend on it, too, and is protected "
+        "by the noise of the answers alone."
+    )
+
+
 @pytest.mark.parametrize("declared", [{}, {"presence_epsilon": 1.0}, {"minimum": 0}], ids=str)
 @pytest.mark.parametrize("name", EARLIER)
 def test_a_person_is_promised_nothing_about_presence_by_terms_that_hide_few(

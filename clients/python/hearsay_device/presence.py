@@ -19,6 +19,10 @@ NOISE = (
     "about all other devices guesses whether this device reported in one period, and is right in at "
     "most {percent} of cases (random guessing: 50 %). Over several periods this adds up."
 )
+CAPPED = (
+    "Under memo_cap, what this device answers later may depend on it, too, and is protected by the noise "
+    "of the answers alone."
+)
 EXACT = (
     "Published numbers of visitors are exact. Anyone who knows which devices usually report can see "
     "how many came and how many stayed away."
@@ -36,19 +40,22 @@ class Presence(NamedTuple):
     version: int
     epsilon: float | None = None
     publish_from: int | None = None
+    capped: bool = False
 
     def explain(self) -> dict[str, Any]:
         """For the person whose device it is.
 
         `chance`: the largest share of right guesses whether this device reported in one period, of
-        somebody who knows everything about all other devices, from all that is published.
+        somebody who knows everything about all other devices, from all that is published. With a
+        `memo_cap`, later answers are not counted.
         """
         bound = 1.0 if self.epsilon is None else chance(self.epsilon)
         return {"chance": bound, "text": self._text(bound)}
 
     def _text(self, bound: float) -> str:
         if self.epsilon is not None:
-            return NOISE.format(percent=_percent(bound))
+            noise = NOISE.format(percent=_percent(bound))
+            return f"{noise} {CAPPED}" if self.capped else noise
         if self.publish_from is None:
             return EARLIER.format(version=self.version)
         if self.publish_from == 0:
@@ -74,7 +81,7 @@ def presence_of(declared: dict[str, Any], version: int) -> Presence:
     need(declared.get("numbers") != [], "numbers")
     if "rolling" in declared:
         _require_windows(declared["rolling"])
-    return Presence(version, epsilon=float(epsilon))
+    return Presence(version, epsilon=float(epsilon), capped="memo_cap" in declared)
 
 
 def _require_series(given: Any, name: str) -> None:
