@@ -27,12 +27,12 @@ def plan(
     Example: hearsay plan survey.yaml --devices 50000 --error 0.005
     """
     from hearsay.data_directory import DataDirectory
-    from hearsay.survey_files import read_survey
+    from hearsay.survey_files import counted_at, read_survey
     from protocols.planning import DRIFTS
     from protocols.planning import plan as plan_survey
     from protocols.scheme import Scheme
 
-    asked = read_survey(survey)
+    asked = read_survey(survey, counted_at(data))
     if data is not None and not data.exists():
         raise SettingsError(f"there is no data directory {data}", "name the directory of the run or replay")
     if data is not None and asked.memo_cap is not None and DataDirectory(data).loss_note.exists():

@@ -109,6 +109,11 @@ class Scheme:
         return self.digest if self.survey.version == 3 else self.fingerprint
 
     @property
+    def names(self) -> dict[str, str]:
+        """By what its terms are known: the fingerprint, and the pin where that is something else."""
+        return {"fingerprint": self.fingerprint} | ({} if self.pin == self.fingerprint else {"pin": self.pin})
+
+    @property
     def signed(self) -> bytes:
         """What an author signs (docs/device-protocol.md): in version 3 it says what is signed, and for which survey."""
         if self.survey.version < 3:

@@ -122,7 +122,7 @@ class Survey(Strict):
     numbers: tuple[Name, ...] | None = Field(None, min_length=1)
     new: tuple[Name, ...] | None = None
     tables: tuple[Name, ...] | None = None
-    rolling: tuple[Rolling, ...] = Field((), max_length=MOST_WINDOWS)
+    rolling: tuple[Rolling, ...] | None = Field(None, max_length=MOST_WINDOWS)
     central: Central | None = None
     devices: int | None = Field(None, ge=1, le=10**10)
     forecast: ForecastPlan | None = None
@@ -160,7 +160,9 @@ class Survey(Strict):
 
     @field_validator("rolling")
     @classmethod
-    def _order_windows(cls, given: tuple[Rolling, ...]) -> tuple[Rolling, ...]:
+    def _order_windows(cls, given: tuple[Rolling, ...] | None) -> tuple[Rolling, ...] | None:
+        if given is None:
+            return None
         if len(set(given)) < len(given):
             raise ValueError("rolling: the list has a window twice; name it once")
         return tuple(sorted(given, key=lambda window: (window.days, window.every)))
@@ -213,15 +215,13 @@ class Survey(Strict):
     def _check_presence(self) -> None:
         """What version 3 says about what published numbers tell of who came: noise, or exact numbers."""
         if self.publish_from is not None and self.presence_epsilon is not None:
-            raise ValueError(
-                "publish_from and presence_epsilon: numbers are exact, or have noise; keep one of both"
-            )
+            raise ValueError("publish_from and presence_epsilon: numbers are exact, or have noise; keep one of both")
         if self.publish_from and self.sends_memo:
             raise ValueError(
                 f"publish_from: {self.publish_from} and a memo that is sent: tables of two periods could differ by "
                 f"the answer of one device; {self._instead_of_memos}"
             )
-        stated = [key for key in LISTS if key in self.model_fields_set]
+        stated = [key for key in LISTS if getattr(self, key) is not None]
         if stated and self.presence_epsilon is None:
             raise ValueError(
                 f"{stated[0]}: it says which numbers get noise, and belongs to presence_epsilon; leave it out, or "
@@ -403,7 +403,7 @@ class Survey(Strict):
     @property
     def _usual_lists(self) -> list[str]:
         """The lists that are written as they are without being written: no part of the terms."""
-        without = released(self.counted, self.numbers, None, None, ())._asdict()
+        without = released(self.counted, self.numbers, None, None, None)._asdict()
         without["numbers"] = self.counted.names
         return [key for key in LISTS if getattr(self, key) == without[key]]
 
@@ -429,7 +429,7 @@ class Survey(Strict):
 
     @property
     def presence_is_decided(self) -> bool:
-        """Whether the survey says if numbers of visitors have noise or are exact. In versions 1 and 2 it always does."""
+        """Whether the survey says if numbers of visitors have noise or are exact. Versions 1 and 2 always do."""
         named = self.publish_from is not None or self.presence_epsilon is not None
         return named or self.version < 3
 

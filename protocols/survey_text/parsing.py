@@ -14,7 +14,7 @@ from pydantic_core import ErrorDetails
 from protocols.errors import SurveyError
 from protocols.scheme import Scheme, confined_to
 from protocols.survey.attribute import Attribute
-from protocols.survey.model import Survey
+from protocols.survey.model import ID_PATTERN, Survey
 from protocols.survey.names import format_duration
 from protocols.survey.versions import foreign_keys, version_of_new_texts, written, written_path
 from protocols.survey_text.beside import ReadBeside, fill_in_cells, fill_in_values
@@ -82,8 +82,7 @@ def parse_survey(
         raise SurveyError(f"{source}: {error}", error.hint) from None
     if not isinstance(document.data, dict):
         raise SurveyError(f"{source}: expected keys and values", "start from `hearsay survey new`")
-    known = counted(str(document.data.get("id")))
-    version = known or version or version_of_new_texts()
+    version = _counted_version(document.data, counted) or version or version_of_new_texts()
     _refuse_foreign_keys(document, source, version)
     fill_in_values(document.data, source, read_beside)
     fill_in_cells(document.data, source, read_beside)
@@ -98,6 +97,13 @@ def parse_survey(
         except SurveyError as error:
             raise SurveyError(f"{source}: {error.message}", error.hint) from None
     return survey
+
+
+def _counted_version(data: dict[str, Any], counted: CountedVersion) -> int | None:
+    """The version of a survey that is counted already. Only an id is asked for: it becomes part of a path."""
+    survey = data.get("id")
+    named = isinstance(survey, str) and re.fullmatch(ID_PATTERN, survey) is not None
+    return counted(str(survey)) if named else None
 
 
 def _refuse_foreign_keys(document: Document, source: str, version: int) -> None:

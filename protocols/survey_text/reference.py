@@ -40,15 +40,14 @@ def json_schema(version: int | None = None) -> dict[str, Any]:
 def _rename(schema: dict[str, Any], model: type[BaseModel], version: int) -> None:
     """Give the properties of a model's schema the keys that they have in texts of a version."""
     named = {field: written(model.__name__, field, version) for field in schema["properties"]}
-    schema["properties"] = {
-        key: schema["properties"][field] for field, key in named.items() if key is not None
-    }
+    schema["properties"] = {key: schema["properties"][field] for field, key in named.items() if key is not None}
 
 
 def reference(version: int | None = None) -> str:
     """docs/survey-reference.md: the text beside this file, with tables of what models and the catalogue say."""
     version = version or version_of_new_texts()
-    models = [Survey, Attribute, Cross, Visitors, Central, ForecastPlan, NowcastPlan, Span, Grid, Reach]
+    models: list[type[BaseModel]] = [Survey, Attribute, Cross, Visitors, Central]
+    models += [ForecastPlan, NowcastPlan, Span, Grid, Reach]
     mechanisms = [f"| `{name}` | always | {summary} |" for name, summary in CHOOSERS.items()]
     mechanisms += [f"| `{record.name}` | {fits(record)} | {record.summary} |" for record in RECORDS.values()]
     tables = {model.__name__: "\n".join(_table(model, version)) for model in models}

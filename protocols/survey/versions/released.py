@@ -75,7 +75,7 @@ def released(
     numbers: tuple[Name, ...] | None,
     new: tuple[Name, ...] | None,
     tables: tuple[Name, ...] | None,
-    rolling: tuple[Rolling, ...],
+    rolling: tuple[Rolling, ...] | None,
 ) -> Released:
     """The lists of a survey; those that it does not name have their defaults.
 
@@ -83,7 +83,7 @@ def released(
     shortest.
 
     >>> months = Counted.of(DAY, 1, ("week", "month", "ever"))
-    >>> released(months, None, None, None, ())[:3]
+    >>> released(months, None, None, None, None)[:3]
     (('period', 'week', 'month'), ('month',), ('period',))
     """
     shown = counted.names if numbers is None else numbers
@@ -92,7 +92,7 @@ def released(
         numbers=shown,
         new=newcomers if new is None else new,
         tables=shown[:1] if tables is None else tables,
-        rolling=rolling,
+        rolling=rolling or (),
     )
 
 
@@ -161,9 +161,10 @@ def _check_window(window: Rolling, counted: Counted) -> None:
 
 
 def _check_without_periods(lists: Released) -> None:
-    """Without numbers of periods `presence_epsilon` covers a whole unit. Then every unit must lie within the longer ones.
+    """Without numbers of periods `presence_epsilon` covers all presences of a device in the shortest unit.
 
-    A presence changes one number of each unit. If units cross, the presences of a week are in two months, and cost more.
+    They are in one instance of each longer unit, and change one number of it. If units cross, those of a week may be in
+    two months: then they change two numbers, and cost more.
     """
     shown = {*lists.numbers, *lists.new}
     if "period" in lists.new:
@@ -172,7 +173,7 @@ def _check_without_periods(lists: Released) -> None:
         raise ValueError("rolling: windows need numbers: [period]; name it in numbers, or leave rolling out")
     for across in ACROSS:
         if across <= shown:
-            first, second = sorted(across, key="week month year".split().index)
+            first, second = sorted(across, key=NAMES.index)
             raise ValueError(
                 f"numbers: without period, {first} and {second} cannot both be released, because a {first} may belong "
                 f"to two {second}s; leave one of them out of numbers and new, or add period"
