@@ -7,7 +7,8 @@ from protocols.survey.grid import Grid
 from protocols.survey.html import html_table
 from protocols.survey.model import Solution, Survey
 from protocols.survey.names import Duration, Strict, Told, format_duration, parse_duration
+from protocols.survey.released import RELEASED_OF, Released, ReleasedOf, RollingWindow
 from protocols.survey.roles import dwell_times, origin_and_destination
 from protocols.survey.sets import NOTHING, Thresholds, count_values, table_of_sets, with_paddings
-from protocols.survey.versions import Released, Rolling, undecided, version_of_new_texts
+from protocols.survey.versions import Rolling, undecided, version_of_new_texts
 from protocols.survey.visits import BITS, MONDAY, NEVER, UNITS, CalendarVisits, Visits

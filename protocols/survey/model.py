@@ -26,11 +26,11 @@ from protocols.survey.calendar import DAY, HOUR, Calendar, TimeZone, Unit, Visit
 from protocols.survey.crosses import Cross, check_cross, crossed, shares_of
 from protocols.survey.html import html_table
 from protocols.survey.names import Duration, Strict, Text, format_duration
+from protocols.survey.released import Released, ReleasedOf
 from protocols.survey.sets import check_set, check_thresholds, padded, thresholds
 from protocols.survey.versions import (
+    MOST_WINDOWS,
     Counted,
-    Name,
-    Released,
     Rolling,
     as_written,
     check_released,
@@ -40,7 +40,6 @@ from protocols.survey.versions import (
     with_fields,
     written,
 )
-from protocols.survey.versions.released import MOST_WINDOWS
 from protocols.survey.visits import Visits, visits_of
 
 Solution = Literal["smp", "spl", "rs+fd", "rs+rfd"]
@@ -119,9 +118,9 @@ class Survey(Strict):
     publish_from: int | None = Field(None, ge=0, le=MOST_HIDDEN)
     memo_cap: int | None = Field(None, ge=1, le=MAX_VALUES)
     presence_epsilon: Annotated[float, Field(ge=MIN_EPS, le=MAX_EPS), BeforeValidator(_budget)] | None = None
-    numbers: tuple[Name, ...] | None = Field(None, min_length=1)
-    new: tuple[Name, ...] | None = None
-    tables: tuple[Name, ...] | None = None
+    numbers: tuple[ReleasedOf, ...] | None = Field(None, min_length=1)
+    new: tuple[ReleasedOf, ...] | None = None
+    tables: tuple[ReleasedOf, ...] | None = None
     rolling: tuple[Rolling, ...] | None = Field(None, max_length=MOST_WINDOWS)
     central: Central | None = None
     devices: int | None = Field(None, ge=1, le=10**10)
@@ -154,7 +153,7 @@ class Survey(Strict):
 
     @field_validator("numbers", "new", "tables")
     @classmethod
-    def _order(cls, given: tuple[Name, ...] | None, info: ValidationInfo) -> tuple[Name, ...] | None:
+    def _order(cls, given: tuple[ReleasedOf, ...] | None, info: ValidationInfo) -> tuple[ReleasedOf, ...] | None:
         """However a list is written, its terms are the same."""
         return None if given is None else in_order(given, str(info.field_name))
 
@@ -403,9 +402,9 @@ class Survey(Strict):
     @property
     def _usual_lists(self) -> list[str]:
         """The lists that are written as they are without being written: no part of the terms."""
-        without = released(self.counted, self.numbers, None, None, None)._asdict()
-        without["numbers"] = self.counted.names
-        return [key for key in LISTS if getattr(self, key) == without[key]]
+        usual = released(self.counted, self.numbers, None, None, None)
+        without = {"numbers": self.counted.names, "new": usual.new, "tables": usual.tables, "rolling": ()}
+        return [key for key, value in without.items() if getattr(self, key) == value]
 
     @property
     def terms_version(self) -> int:
@@ -424,7 +423,9 @@ class Survey(Strict):
 
     @property
     def threshold(self) -> int:
-        """Numbers below it are not shown: `publish_from`, in versions 1 and 2 `minimum`. 0: all are shown."""
+        """Exact numbers below it are not published; 0 where all are, or where noise protects presence."""
+        if self.presence_epsilon is not None:
+            return 0
         return (self.publish_from or 0) if self.version == 3 else self.minimum
 
     @property

@@ -204,7 +204,8 @@ def test_lists_that_a_survey_does_not_name_have_their_defaults(
     terms: dict[str, Any], numbers: str, new: str, tables: str
 ) -> None:
     found = third(of_size(3), **NOISE, **terms).survey.released
-    assert found == (tuple(numbers.split()), tuple(new.split()), tuple(tables.split()), ())
+    lists = (found.numbers, found.new, found.tables)
+    assert lists == (tuple(numbers.split()), tuple(new.split()), tuple(tables.split()))
     if not terms.keys() & {"numbers", "new", "tables"}:
         former = {"horizon" if key == "lookback" else key: value for key, value in terms.items()}
         assert scheme_with(of_size(3), **NOISE, **former).survey.released == found, "of version 2, too"
@@ -214,6 +215,7 @@ def test_the_threshold_is_the_one_of_the_version() -> None:
     assert third(of_size(3), eps=1, publish_from=20).survey.threshold == 20
     assert third(of_size(3), eps=1, presence_epsilon=1).survey.threshold == 0
     assert scheme_with(of_size(3), eps=1, minimum=30).survey.threshold == 30
+    assert scheme_with(of_size(3), **NOISE, minimum=30).survey.threshold == 0, "noise takes its place"
 
 
 def test_a_survey_that_decides_nothing_about_presence_is_read_and_says_so() -> None:

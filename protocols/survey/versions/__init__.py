@@ -9,4 +9,4 @@ from protocols.survey.versions.keys import (
     written,
     written_path,
 )
-from protocols.survey.versions.released import Counted, Name, Released, Rolling, check_released, in_order, released
+from protocols.survey.versions.lists import MOST_WINDOWS, Counted, Rolling, check_released, in_order, released

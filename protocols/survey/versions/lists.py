@@ -1,24 +1,25 @@
-"""What is released with noise: whose numbers of visitors, of new ones, whose tables, and which rolling windows.
-
-Every list that is released costs a part of `presence_epsilon`. So a survey may name fewer of them.
-"""
+"""The lists of a survey that say what is released with noise: their defaults, and which ones a survey can have."""
 
 from collections.abc import Sequence
 from datetime import timedelta
-from typing import Literal, NamedTuple, get_args
+from typing import NamedTuple
 
 from pydantic import Field
 
 from protocols.survey.calendar import DAY, SHORTER, Unit
 from protocols.survey.names import Strict
+from protocols.survey.released import (
+    DAYS,
+    RELEASED_OF,
+    Released,
+    ReleasedOf,
+    RollingWindow,
+    units_of_release,
+)
 
-Name = Literal["period", "day", "week", "month", "year"]
-NAMES: tuple[Name, ...] = get_args(Name)
-"""In the order of the calendar, as lists have them."""
 MOST_WINDOWS = 2
 ACROSS = ({"week", "month"}, {"week", "year"})
 """Units that cross each other's borders. Without numbers of periods they are not released together."""
-UNITS_BY_GAPS: tuple[Name, ...] = ("day", "week")
 
 
 class Rolling(Strict):
@@ -28,21 +29,12 @@ class Rolling(Strict):
     every: int = Field(ge=1, le=366)
 
 
-class Released(NamedTuple):
-    """What is released, every name once, in the order of the calendar."""
-
-    numbers: tuple[Name, ...]
-    new: tuple[Name, ...]
-    tables: tuple[Name, ...]
-    rolling: tuple[Rolling, ...]
-
-
 class Counted(NamedTuple):
     """What a survey counts of its visitors: the units, and whether it knows who is new."""
 
     period: timedelta
     lookback: timedelta
-    units: tuple[Name, ...]
+    units: tuple[ReleasedOf, ...]
     knows_new: bool
     by_gaps: bool
 
@@ -55,26 +47,21 @@ class Counted(NamedTuple):
         >>> Counted.of(DAY, 31, ()).units  # a day is a period
         ('week',)
         """
-        reach = lookback * period
-        if units:
-            named = tuple(name for name in NAMES if name in units)
-            return cls(period, reach, named, knows_new="ever" in units, by_gaps=False)
-        lengths = {name: SHORTER[name] * DAY for name in UNITS_BY_GAPS if name != "period"}
-        whole = {name: length for name, length in lengths.items() if not length % period}
-        fitting = tuple(name for name, length in whole.items() if period < length <= reach)
-        return cls(period, reach, fitting, knows_new=lookback > 1, by_gaps=True)
+        found = units_of_release(units, lookback, period)
+        knows_new = "ever" in units if units else lookback > 1
+        return cls(period, lookback * period, found, knows_new, by_gaps=not units)
 
     @property
-    def names(self) -> tuple[Name, ...]:
+    def names(self) -> tuple[ReleasedOf, ...]:
         """What numbers can be of."""
         return ("period", *self.units)
 
 
 def released(
     counted: Counted,
-    numbers: tuple[Name, ...] | None,
-    new: tuple[Name, ...] | None,
-    tables: tuple[Name, ...] | None,
+    numbers: tuple[ReleasedOf, ...] | None,
+    new: tuple[ReleasedOf, ...] | None,
+    tables: tuple[ReleasedOf, ...] | None,
     rolling: tuple[Rolling, ...] | None,
 ) -> Released:
     """The lists of a survey; those that it does not name have their defaults.
@@ -83,8 +70,8 @@ def released(
     shortest.
 
     >>> months = Counted.of(DAY, 1, ("week", "month", "ever"))
-    >>> released(months, None, None, None, None)[:3]
-    (('period', 'week', 'month'), ('month',), ('period',))
+    >>> released(months, None, None, None, None)
+    Released(numbers=('period', 'week', 'month'), new=('month',), tables=('period',), rolling=())
     """
     shown = counted.names if numbers is None else numbers
     newcomers = shown[-1:] if counted.knows_new else ()
@@ -92,7 +79,7 @@ def released(
         numbers=shown,
         new=newcomers if new is None else new,
         tables=shown[:1] if tables is None else tables,
-        rolling=rolling or (),
+        rolling=tuple(RollingWindow(window.days, window.every) for window in rolling or ()),
     )
 
 
@@ -114,40 +101,40 @@ def check_released(counted: Counted, lists: Released) -> None:
         _check_without_periods(lists)
 
 
-def in_order(names: Sequence[Name], key: str) -> tuple[Name, ...]:
+def in_order(names: Sequence[ReleasedOf], key: str) -> tuple[ReleasedOf, ...]:
     """A list in the order of the calendar. Raises ValueError if a name is there twice."""
     for name in names:
         if names.count(name) > 1:
             raise ValueError(f"{key}: the list has {name!r} twice; name it once")
-    return tuple(name for name in NAMES if name in names)
+    return tuple(name for name in RELEASED_OF if name in names)
 
 
-def _check_names(key: str, names: tuple[Name, ...], counted: Counted) -> None:
+def _check_names(key: str, names: tuple[ReleasedOf, ...], counted: Counted) -> None:
     for name in names:
         if name not in counted.names:
             raise ValueError(f"{key}: this survey does not count {name}s; {_why_not(name, counted)}")
 
 
-def _why_not(name: Name, counted: Counted) -> str:
+def _why_not(name: ReleasedOf, counted: Counted) -> str:
     """Why a survey does not count a unit, and what it counts."""
     known = f"it counts {', '.join(counted.names)}"
     if counted.period >= SHORTER[_unit(name)] * DAY:
         return f"a period is not shorter than a {name}, so write period; {known}"
     if not counted.by_gaps:
         return f"name {name} in visitors, too; {known}"
-    if name not in UNITS_BY_GAPS:
+    if name not in DAYS:
         return f"months and years need visitors: calendar in place of a lookback; {known}"
     if SHORTER[_unit(name)] * DAY % counted.period:
         return f"a {name} is not a whole number of periods; {known}"
     return f"a {name} is longer than the lookback; {known}"
 
 
-def _unit(name: Name) -> Unit:
+def _unit(name: ReleasedOf) -> Unit:
     assert name != "period", "every survey counts periods"
     return name
 
 
-def _check_window(window: Rolling, counted: Counted) -> None:
+def _check_window(window: RollingWindow, counted: Counted) -> None:
     days, every = window.days * DAY, window.every * DAY
     what = f"rolling: {{days: {window.days}, every: {window.every}}}"
     if not counted.by_gaps:
@@ -173,7 +160,7 @@ def _check_without_periods(lists: Released) -> None:
         raise ValueError("rolling: windows need numbers: [period]; name it in numbers, or leave rolling out")
     for across in ACROSS:
         if across <= shown:
-            first, second = sorted(across, key=NAMES.index)
+            first, second = sorted(across, key=RELEASED_OF.index)
             raise ValueError(
                 f"numbers: without period, {first} and {second} cannot both be released, because a {first} may belong "
                 f"to two {second}s; leave one of them out of numbers and new, or add period"
