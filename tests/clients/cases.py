@@ -103,10 +103,15 @@ def _pair(mechanism: str, use: Use, budgets: dict[str, Any]) -> Scheme:
     return scheme_with(*(of_size(k, name, mechanism=mechanism, **more) for name, k in sizes.items()), **budgets)
 
 
+def third_cases() -> list[tuple[str, Scheme]]:
+    """Surveys of version 3: their reports are those of version 2, but for the fingerprint and what is drawn with it."""
+    return [(name, _of_its_version(**terms)) for name, terms in DATA["version 3"].items()]
+
+
 @cache
 def table_cases() -> dict[str, Scheme]:
     """All of them."""
-    return dict([*cases(), *local_cases(), *place_cases(), *set_cases()])
+    return dict([*cases(), *local_cases(), *place_cases(), *set_cases(), *third_cases()])
 
 
 def zone_year() -> Iterator[tuple[str, Scheme]]:
@@ -135,9 +140,13 @@ def scenarios() -> Iterator[dict[str, Any]]:
 
 
 def hostile() -> dict[str, Any]:
-    """Good terms; where they are changed and to what, and the code of the refusal; null: they may be joined."""
-    terms = {name: _compiled(**terms).terms.decode() for name, terms in DATA["hostile"]["terms"].items()}
-    return {"terms": terms, "changes": DATA["hostile"]["changes"]}
+    """Good terms; where they are changed and to what, and the code of the refusal; null: they may be joined.
+
+    The changes under `signed` are of the terms that the vectors have under this name.
+    """
+    given = DATA["hostile"]
+    terms = {name: _compiled(**terms).terms.decode() for name, terms in given["terms"].items()}
+    return {"terms": terms, "signed": given["signed"], "changes": given["changes"]}
 
 
 AUTHOR = Ed25519PrivateKey.from_private_bytes(sha256(b"the author of the vectors").digest())
@@ -257,7 +266,7 @@ def _done(device: Device, case: dict[str, Any], step: dict[str, Any], drawn: Dra
     survey = step.get("survey", "")
     if step["do"] == "join":
         terms = read_terms(case["terms"][survey].encode())
-        pin = terms.fingerprint if step.get("pinned") else None
+        pin = terms.pin if step.get("pinned") else None
         credential = step.get("credential")
         device.join(case["terms"][survey].encode(), pin=pin, trust_first_use=True, credential=credential)
         now = datetime.fromisoformat(step["now"]).timestamp()

@@ -103,7 +103,8 @@ def test_the_reference_and_the_schema_of_today_have_no_key_of_version_3() -> Non
 
 def test_stored_surveys_of_versions_1_and_2_have_not_changed_by_a_byte() -> None:
     """Of all surveys of the vectors; release 0.3 has written the digest."""
-    stored = [scheme.survey.model_dump_json().encode() for scheme in table_cases().values()]
+    surveys = [scheme.survey for scheme in table_cases().values()]
+    stored = [survey.model_dump_json().encode() for survey in surveys if survey.version < 3]
     assert sha256(b"\n".join(stored)).hexdigest() == "534771bed15a2ab0ecacbcc98768c152d4aa9be349753aa712aa50e738e71493"
 
 
