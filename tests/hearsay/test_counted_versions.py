@@ -17,7 +17,9 @@ from hearsay.cli import app
 from hearsay.data_directory import DataDirectory
 from hearsay.running.replaying import read_edge
 from hearsay.serving.embedded_log import read_surveys
+from hearsay.signing import sign_file
 from hearsay.survey_files import counted_at, counted_or_rehearsed_at, read_survey
+from hearsay_device import Device, DeviceError, Limits
 from producers.sinks import DirectorySink
 from protocols.errors import FingerprintChanged, SurveyError
 from protocols.scheme import Scheme
@@ -190,6 +192,21 @@ def test_commands_that_only_read_a_file_are_told_where_it_is_counted(root: Path,
     told = type_in("survey", "sign", signed, "--key", root / "author.key", *data)
     assert told.exit_code == 0 and f"fingerprint {fingerprint}\n" in told.output
     assert read_survey(signed, counted_at(root / "data")).signature is not None
+
+
+def test_a_device_joins_signed_terms_of_version_3_by_their_author_and_by_their_pin(root: Path) -> None:
+    file = root / "last.yaml"
+    file.write_text(format_survey(LAST))
+    scheme, author = sign_file(file, root / "author.key", lambda survey: 3)
+    signature = read_survey(file, lambda survey: 3).signature
+    assert scheme.terms == Scheme(LAST).terms, "a signature is no term"
+    limits = Limits(report=9, value=999, year=999, ratio=1)
+    with Device(root / "by author", limits=limits) as device:
+        device.join(scheme.terms, author=author, signature=signature)
+    with Device(root / "by pin", limits=limits) as device:
+        with pytest.raises(DeviceError, match="pin"):
+            device.join(scheme.terms, pin=scheme.fingerprint)
+        device.join(scheme.terms, pin=scheme.pin)
 
 
 def test_only_an_id_is_looked_up(root: Path) -> None:
