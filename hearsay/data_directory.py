@@ -130,11 +130,11 @@ class DataDirectory:
 
         Whoever opens the directory to count raises what is wrong with it.
         """
-        from stream_app.local import LocalStore  # takes time that is not needed where nothing is counted
-
         try:
             if not (self.root / COLLECTOR).is_dir():
                 return {}
+            from stream_app.local import LocalStore  # takes time that is not needed where nothing is counted
+
             with closing(LocalStore.existing(self.root / COLLECTOR)) as store:
                 return {survey.id: survey.version for survey in store.surveys()}
         except (HearsayError, ValueError, OSError, sqlite3.Error):

@@ -153,9 +153,9 @@ class Survey(Strict):
 
     @field_validator("numbers", "new", "tables")
     @classmethod
-    def _order(cls, given: tuple[ReleasedOf, ...] | None, info: ValidationInfo) -> tuple[ReleasedOf, ...] | None:
+    def _order(cls, given: tuple[ReleasedOf, ...] | None) -> tuple[ReleasedOf, ...] | None:
         """However a list is written, its terms are the same."""
-        return None if given is None else in_order(given, str(info.field_name))
+        return None if given is None else in_order(given)
 
     @field_validator("rolling")
     @classmethod
@@ -163,7 +163,7 @@ class Survey(Strict):
         if given is None:
             return None
         if len(set(given)) < len(given):
-            raise ValueError("rolling: the list has a window twice; name it once")
+            raise ValueError("the list has a window twice; name it once")
         return tuple(sorted(given, key=lambda window: (window.days, window.every)))
 
     @field_validator("time_zone", mode="before")

@@ -88,7 +88,7 @@ def test_a_text_with_keys_of_version_3_is_no_text_of_a_survey_that_is_counted_un
     with pytest.raises(SurveyError) as error:
         read_survey(moved, counted_at(root / "data"))
     assert "write `horizon`, or give the survey a new id" in error.value.message
-    assert "without `publish_from`; leave it out, or give the survey a new id" in error.value.message
+    assert "have no `publish_from`; leave it out, or give the survey a new id" in error.value.message
     assert read_survey(moved, counted_at(root / "elsewhere")).version == 3
 
 

@@ -141,11 +141,12 @@ HOSTILE: dict[str, tuple[str, str]] = {
 """Texts that are no plain YAML, and words of their refusals."""
 
 
+@pytest.mark.parametrize("version", [2, 3])
 @pytest.mark.parametrize("name", HOSTILE)
-def test_what_is_not_plain_yaml_is_refused(name: str) -> None:
+def test_what_is_not_plain_yaml_is_refused(name: str, version: int) -> None:
     text, word = HOSTILE[name]
     with pytest.raises(SurveyError) as error:
-        parse_survey(text, "s.yaml")
+        parse_survey(text, "s.yaml", version=version)
     assert word in error.value.message
 
 

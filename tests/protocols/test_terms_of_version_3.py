@@ -12,6 +12,7 @@ import pytest
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
+from lab.auditing.auditing import budgets
 from protocols.errors import SurveyError
 from protocols.scheme import Scheme
 from protocols.survey import Survey, undecided, version_of_new_texts
@@ -60,11 +61,11 @@ def test_what_is_wrong_is_refused_with_what_to_do(kind: str, change: dict[str, A
     ("key", "value", "instead"),
     [
         ("lookback", 7, "terms of version 2 have `horizon` in place of `lookback`; write `horizon`"),
-        ("publish_from", 20, "survey buttons has terms of version 2, without `publish_from`; leave it out"),
-        ("numbers", ["period"], "without `numbers`"),
-        ("new", [], "without `new`"),
-        ("tables", [], "without `tables`"),
-        ("rolling", [], "without `rolling`"),
+        ("publish_from", 20, "survey buttons: terms of version 2 have no `publish_from`; leave it out"),
+        ("numbers", ["period"], "have no `numbers`"),
+        ("new", [], "have no `new`"),
+        ("tables", [], "have no `tables`"),
+        ("rolling", [], "have no `rolling`"),
         ("attributes.0.multi_select", 2, "version 2 have `several` in place of `multi_select`; write `several`"),
     ],
 )
@@ -247,3 +248,22 @@ def test_pins_and_signatures_are_what_devices_compare(vector: dict[str, Any]) ->
     author.verify(b64decode(vector["signature"]), said.encode())
     with pytest.raises(InvalidSignature):
         author.verify(b64decode(vector["signature"]), (digest if third_version else said + "0").encode())
+
+
+@pytest.mark.parametrize("value", [None, "x", "[]", "{}", "[1]", "[{}]", "[[]]", "[{a: b}]", "-1", "1.5", "yes"])
+@pytest.mark.parametrize("key", [*keys.SINCE_3, "lookback", "minimum", "attributes", "id"])
+def test_whatever_is_written_for_a_key_is_taken_or_refused_with_its_name(key: str, value: str | None) -> None:
+    """And nothing else is raised."""
+    terms = {"id": "s", "start": "2026-01-01T00:00:00Z", "period": "1d", "eps": "1", "presence_epsilon": "1"}
+    attributes = "[{name: a, values: [b, c]}]"
+    texts = {**terms, "attributes": attributes, key: "" if value is None else value}
+    try:
+        parse_survey("\n".join(f"{name}: {text}" for name, text in texts.items()), version=3)
+    except SurveyError as error:
+        assert key.removesuffix("s") in error.message, error.message
+
+
+def test_an_audit_of_other_budgets_asks_the_same_survey() -> None:
+    survey = third(of_size(3), eps=1, lookback=7, publish_from=20).survey
+    found = budgets(survey, "2")["2"]
+    assert found == survey.model_copy(update={"eps": 2.0})

@@ -20,16 +20,18 @@ Data = dict[str, Any]
 Path = tuple[str | int, ...]
 
 SINCE_3 = ("publish_from", "numbers", "new", "tables", "rolling")
-"""The fields that only version 3 has."""
+"""The fields of a survey that only version 3 has."""
 UNTIL_2 = ("minimum",)
-"""The fields that version 3 does not have."""
-RENAMED = {"horizon": "lookback"}
-"""Fields of a survey, and their names in version 3."""
-RENAMED_OF_ATTRIBUTES = {"several": "multi_select"}
-"""The same of attributes."""
+"""The fields of a survey that version 3 does not have."""
+RENAMED = {
+    "Survey": {"horizon": "lookback"},
+    "Attribute": {"several": "multi_select"},
+}
+"""By model: fields that have another name in version 3."""
 NO_MINIMUM = (
-    "`minimum` promised more than it kept: published numbers tell how many stayed away. Write `presence_epsilon: 1` "
-    "(numbers with noise) or `publish_from: 20` (exact numbers, few are not shown), and a new id."
+    "`minimum` promised more than it kept: published numbers tell how many stayed away. "
+    "Write `presence_epsilon: 1` (numbers with noise) or `publish_from: 20` (exact numbers, "
+    "few are not shown), and a new id."
 )
 
 
@@ -41,22 +43,13 @@ def version_of_new_texts() -> int:
 def written(model: str, field: str, version: int) -> str | None:
     """The key of a field of a model in texts of a version; None where the version has no such key.
 
-    >>> written("Survey", "horizon", 3), written("Survey", "horizon", 2), written("Survey", "minimum", 3)
-    ('lookback', 'horizon', None)
+    >>> written("Survey", "horizon", 3), written("Survey", "horizon", 2)
+    ('lookback', 'horizon')
+    >>> written("Survey", "minimum", 3)
     """
     if model == "Survey" and field in ("version", *_absent(version)):
         return None
-    return _names_of(model, version).get(field, field)
-
-
-def field_of(model: str, key: str, version: int) -> str:
-    """The field of a model that has this key in texts of a version.
-
-    >>> field_of("Attribute", "multi_select", 3)
-    'several'
-    """
-    fields = {name: field for field, name in _names_of(model, version).items()}
-    return fields.get(key, key)
+    return _names(model, version).get(field, field)
 
 
 def written_path(path: Path, version: int) -> Path:
@@ -65,70 +58,73 @@ def written_path(path: Path, version: int) -> Path:
     >>> written_path(("attributes", 0, "several"), 3)
     ('attributes', 0, 'multi_select')
     """
-    models = {0: "Survey", 2: "Attribute"} if path[:1] == ("attributes",) else {0: "Survey"}
-    return tuple(
-        _names_of(models[place], version).get(part, part) if place in models and isinstance(part, str) else part
-        for place, part in enumerate(path)
-    )
+    place, model = (2, "Attribute") if path[:1] == ("attributes",) else (0, "Survey")
+    if len(path) <= place:
+        return path
+    field = str(path[place])
+    key = _names(model, version).get(field, field)
+    return (*path[:place], key, *path[place + 1 :])
+
+
+def with_fields(data: Data, version: int) -> Data:
+    """A text's data with the names of the model's fields.
+
+    >>> with_fields({"lookback": 7, "attributes": [{"multi_select": 2}]}, 3)
+    {'horizon': 7, 'attributes': [{'several': 2}]}
+    """
+    if version != 3:
+        return data
+    found: Data = _renamed(data, {key: field for field, key in RENAMED["Survey"].items()})
+    of_attributes = {key: field for field, key in RENAMED["Attribute"].items()}
+    if isinstance(found.get("attributes"), list | tuple):
+        attributes = found["attributes"]
+        found["attributes"] = [_renamed(attribute, of_attributes) for attribute in attributes]
+    return found
+
+
+def as_written(dumped: Data, version: int) -> Data:
+    """A survey's fields and their values, with the keys of its version.
+
+    >>> as_written({"version": 2, "horizon": 7, "publish_from": None}, 2)
+    {'horizon': 7}
+    """
+    kept = {field: value for field, value in dumped.items() if field not in _absent(version)}
+    if version != 3:
+        kept.pop("version", None)  # stored surveys of versions 1 and 2 never had it
+        return kept
+    found: Data = _renamed(kept, RENAMED["Survey"])
+    if "attributes" in found:
+        attributes = found["attributes"]
+        found["attributes"] = [_renamed(attribute, RENAMED["Attribute"]) for attribute in attributes]
+    return found
 
 
 def foreign_keys(data: Data, version: int) -> Iterator[tuple[Path, str]]:
     """The keys of a text that belong to another version: where each is, and what to write instead."""
     whose = f"survey {data.get('id')}"
-    for key in sorted(data.keys() & set(UNTIL_2 if version == 3 else ())):
-        yield (key,), f"{whose}: {NO_MINIMUM}"
-    yield from ((path, f"{whose}: {what}") for path, what in _former_names(data, version))
-    for key in (key for key in SINCE_3 if version != 3 and key in data):
-        yield (key,), f"{whose} has terms of version {version}, without `{key}`; leave it out{_or_new_id(version)}"
-
-
-def with_fields(data: Data, version: int) -> Data:
-    """A text's data with the names of the model's fields."""
-    if version != 3:
-        return data
-    found = {field_of("Survey", key, version): value for key, value in data.items()}
-    attributes = found.get("attributes")
-    if isinstance(attributes, list | tuple):
-        found["attributes"] = [_attribute_fields(attribute, version) for attribute in attributes]
-    return found
-
-
-def as_written(dumped: Data, version: int) -> Data:
-    """A survey's fields and their values, with the keys of its version."""
-    found = {_names_of("Survey", version).get(field, field): value for field, value in dumped.items()}
-    for field in _absent(version):
-        found.pop(field, None)
-    if version != 3:
-        found.pop("version", None)  # stored surveys of versions 1 and 2 never had it
-    elif "attributes" in found:
-        names = _names_of("Attribute", version)
-        found["attributes"] = [
-            {names.get(field, field): value for field, value in attribute.items()} for attribute in found["attributes"]
-        ]
-    return found
-
-
-def _attribute_fields(attribute: Any, version: int) -> Any:
-    if not isinstance(attribute, dict):
-        return attribute
-    return {field_of("Attribute", key, version): value for key, value in attribute.items()}
-
-
-def _former_names(data: Data, version: int) -> Iterator[tuple[Path, str]]:
-    """Keys that another version calls so, and what this one calls them."""
-    listed = data.get("attributes")
-    attributes = listed if isinstance(listed, list | tuple) else ()
-    parts: list[tuple[Path, str, Any, dict[str, str]]] = [((), "", data, RENAMED)]
-    for place, attribute in enumerate(attributes):
+    if version == 3 and "minimum" in data:
+        yield ("minimum",), f"{whose}: {NO_MINIMUM}"
+    for path, problem in _other_names(data, "Survey", version):
+        yield path, f"{whose}: {problem}"
+    attributes = data.get("attributes")
+    for place, attribute in enumerate(attributes if isinstance(attributes, list | tuple) else ()):
         if isinstance(attribute, dict):
-            whose = f"attribute {attribute.get('name')!r}: "
-            parts.append((("attributes", place), whose, attribute, RENAMED_OF_ATTRIBUTES))
-    for path, whose, part, renamed in parts:
-        for field, name in renamed.items():
-            other, own = (field, name) if version == 3 else (name, field)
-            if other in part:
-                told = f"terms of version {version} have `{own}` in place of `{other}`; write `{own}`"
-                yield (*path, other), f"{whose}{told}{_or_new_id(version)}"
+            named = f"{whose}: attribute {attribute.get('name')!r}"
+            for path, problem in _other_names(attribute, "Attribute", version):
+                yield ("attributes", place, *path), f"{named}: {problem}"
+    if version != 3:
+        for key in (key for key in SINCE_3 if key in data):
+            problem = f"terms of version {version} have no `{key}`; leave it out"
+            yield (key,), f"{whose}: {problem}{_or_new_id(version)}"
+
+
+def _other_names(part: Data, model: str, version: int) -> Iterator[tuple[Path, str]]:
+    """Keys by which another version calls what this one calls otherwise."""
+    for former, since_3 in RENAMED[model].items():
+        own, other = (since_3, former) if version == 3 else (former, since_3)
+        if other in part:
+            problem = f"terms of version {version} have `{own}` in place of `{other}`; write `{own}`"
+            yield (other,), problem + _or_new_id(version)
 
 
 def _or_new_id(version: int) -> str:
@@ -140,7 +136,13 @@ def _absent(version: int) -> tuple[str, ...]:
     return UNTIL_2 if version == 3 else SINCE_3
 
 
-def _names_of(model: str, version: int) -> dict[str, str]:
+def _names(model: str, version: int) -> dict[str, str]:
     """The fields of a model that have another name in texts of a version."""
-    named = {"Survey": RENAMED, "Attribute": RENAMED_OF_ATTRIBUTES}
-    return named.get(model, {}) if version == 3 else {}
+    return RENAMED.get(model, {}) if version == 3 else {}
+
+
+def _renamed(part: Any, names: dict[str, str]) -> Any:
+    """The same keys and values, some under another name. What has no keys is left to validation."""
+    if not isinstance(part, dict):
+        return part
+    return {names.get(key, key): value for key, value in part.items()}

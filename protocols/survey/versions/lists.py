@@ -101,11 +101,15 @@ def check_released(counted: Counted, lists: Released) -> None:
         _check_without_periods(lists)
 
 
-def in_order(names: Sequence[ReleasedOf], key: str) -> tuple[ReleasedOf, ...]:
-    """A list in the order of the calendar. Raises ValueError if a name is there twice."""
+def in_order(names: Sequence[ReleasedOf]) -> tuple[ReleasedOf, ...]:
+    """A list in the order of the calendar. Raises ValueError if a name is there twice.
+
+    >>> in_order(["week", "period"])
+    ('period', 'week')
+    """
     for name in names:
         if names.count(name) > 1:
-            raise ValueError(f"{key}: the list has {name!r} twice; name it once")
+            raise ValueError(f"the list has {name!r} twice; name it once")
     return tuple(name for name in RELEASED_OF if name in names)
 
 
