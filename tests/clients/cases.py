@@ -132,9 +132,13 @@ def scenarios() -> Iterator[dict[str, Any]]:
 
 
 def hostile() -> dict[str, Any]:
-    """Good terms; where they are changed and to what, and the code of the refusal; null: they may be joined."""
-    terms = {name: _compiled(**terms).terms.decode() for name, terms in DATA["hostile"]["terms"].items()}
-    return {"terms": terms, "changes": DATA["hostile"]["changes"]}
+    """Good terms; where they are changed and to what, and the code of the refusal; null: they may be joined.
+
+    The changes under `signed` are of the terms that the vectors have under this name.
+    """
+    given = DATA["hostile"]
+    terms = {name: _compiled(**terms).terms.decode() for name, terms in given["terms"].items()}
+    return {"terms": terms, "signed": given["signed"], "changes": given["changes"]}
 
 
 FILE = Path(__file__).parents[2] / "clients" / "vectors.json"
@@ -224,7 +228,7 @@ def _done(device: Device, case: dict[str, Any], step: dict[str, Any], drawn: Dra
     survey = step.get("survey", "")
     if step["do"] == "join":
         terms = read_terms(case["terms"][survey].encode())
-        pin = terms.fingerprint if step.get("pinned") else None
+        pin = terms.pin if step.get("pinned") else None
         credential = step.get("credential")
         device.join(case["terms"][survey].encode(), pin=pin, trust_first_use=True, credential=credential)
         now = datetime.fromisoformat(step["now"]).timestamp()
