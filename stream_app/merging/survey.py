@@ -299,9 +299,10 @@ class MergedSurvey:
         held = self.finals.get(period - 1)
         if held is None:
             return self.skipped, period if self.published > NEVER else 0
+        # A window that began before, and has no sum there, is not known from its beginning: it gets none later either.
         if held.sums is None:
             return {}, period
-        return _by_first_of_unit(held.sums, scheme), 0
+        return _by_first_of_unit(held.sums, scheme), period
 
     def skip(self, scheme: Scheme, period: int) -> None:
         """Take a period that gets no final into the sums of its windows."""
