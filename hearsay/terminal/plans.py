@@ -180,8 +180,8 @@ def _series(presence: PresencePlan | None) -> Iterator[Sequence[str]]:
 
 def _presences(presence: PresencePlan | None) -> Iterator[Sequence[str]]:
     for time, loss in ({} if presence is None else presence.losses).items():
-        numbers = (f"{loss.numbers:.3g}", f"{loss.numbers_chance:.1%}")
-        answers = (f"{loss.answers:.3g}", f"{loss.answers_chance:.1%}")
+        numbers = (f"{loss.numbers:.3g}", f"{of_100(loss.numbers_chance)} %")
+        answers = (f"{loss.answers:.3g}", f"{of_100(loss.answers_chance)} %")
         yield time, *numbers, *answers
 
 

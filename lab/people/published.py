@@ -48,6 +48,11 @@ def published_aggregates(
     first, last = periods[0], periods[-1]
     horizon, notes = min(report.horizon, len(periods)), list[str]()
     if history is None:
+        if len(periods) > 1 and all(window.length == 1 for window in published):
+            raise ResultsError(
+                "no window of several of these periods is published: nothing tells on which days people return",
+                "choose more periods, or draw people from a survey with publish_from: 0",
+            )
         windows = _as_windows(published, first)
         flows = whole(fit(windows))
     else:

@@ -41,11 +41,11 @@ from views.reading import Results
 
 WHY = "IndexError: planted"
 PATIENCE_SECONDS = 60
-YESTERDAY = datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0) - timedelta(days=1)
+DAYS_AGO = datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0) - timedelta(days=2)
 
 
-GOOD = scheme("minimum: 0,", "good", YESTERDAY.isoformat())
-BAD = scheme("minimum: 0,", "bad", YESTERDAY.isoformat())
+GOOD = scheme("minimum: 0,", "good", DAYS_AGO.isoformat())
+BAD = scheme("minimum: 0,", "bad", DAYS_AGO.isoformat())
 
 
 @pytest.fixture

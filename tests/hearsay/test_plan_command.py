@@ -112,7 +112,7 @@ def test_people_see_what_noise_on_presence_costs(tmp_path: Path) -> None:
     path = written(tmp_path, f"{{id: s, start: 2026-01-01T00:00:00Z, period: 1d, {asked}}}")
     text = " ".join(shown(path, "--all", "--devices", "1000").split())
     assert "The same with presence_epsilon = 1" in text
-    assert " 71 " in text and " 0.6556 " in text and "standard error of 12.7" in text
+    assert " 71 " in text and " 0.8717 " in text and "reports of period 1 2 6 0.60%" in text.replace("│", "")
     assert "useless-with-presence-noise" in text
     read = json.loads(shown(path, "--devices", "1000", "--json"))
     assert read["presence"]["attributes"]["a"]["largest"] == 71

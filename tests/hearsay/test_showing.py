@@ -97,20 +97,20 @@ def printed(what: object) -> str:
 @pytest.mark.parametrize(
     ("why", "said"),
     [
-        ("minimum", "Nothing is published about fewer than 20 visitors, the survey's minimum."),
-        ("difference", "together with a window inside it, it would show a number of fewer than 20 visitors"),
+        ("minimum", "Numbers of fewer than 20 visitors are not shown, because they say little."),
+        ("difference", "Together with a window inside it, this one would show a number of fewer than 20 visitors"),
     ],
 )
 def test_a_window_without_answers_says_why_it_shows_nothing(why: str, said: str) -> None:
     shown = printed(answers_table(DAYS, window(0, 3, suppressed=why)))
     assert "Wed 2017-05-31 to Sat 2017-06-03: suppressed" in shown and said in shown
-    assert "only single periods have answers" in printed(answers_table(DAYS, window(0, 3, visitors=EXACT)))
+    assert "No answers are published for this window" in printed(answers_table(DAYS, window(0, 3, visitors=EXACT)))
 
 
 def test_the_table_of_visitors_explains_what_is_not_there() -> None:
     both = (window(0, 0, visitors=EXACT, new=EXACT, returning=EXACT), window(1, 1, suppressed="minimum"))
     hidden = printed(visitors_table(DAYS.model_copy(update={"windows": both})))
-    assert "– is not published: it would show a number of fewer than 20 visitors" in hidden
+    assert "– is not shown: fewer than 20 visitors" in hidden
     shown = printed(visitors_table(DAYS.model_copy(update={"windows": both[:1]})))
     assert "–" not in shown
     alone = printed(visitors_table(DAYS.model_copy(update={"windows": both[:1], "horizon": 1})))

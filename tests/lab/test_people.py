@@ -13,7 +13,7 @@ import hearsay
 from hearsay.reports.files import mobility_of, open_results
 from producers.files import read_table
 from producers.scenarios.virtual_humans import festival_week
-from protocols.errors import HearsayError
+from protocols.errors import HearsayError, ResultsError
 from protocols.survey_text import parse_survey
 from tests.lab.calling import call, figures_of
 
@@ -27,7 +27,7 @@ SMALL = (
 
 
 @pytest.fixture(
-    scope="module", params=["", ", minimum: 25", ", presence_epsilon: 3"], ids=["exact", "ranges", "noised"]
+    scope="module", params=["", ", minimum: 25"], ids=["exact", "few hidden"]
 )
 def data(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("people") / "data"
@@ -110,11 +110,18 @@ def test_people_have_the_windows_of_the_report_up_to_the_horizon(data: Path) -> 
         if cell.visitors is not None:
             days = [f"2026-01-{5 + period:02}" for period in (cell.first, cell.last)]
             missed.append(abs(unique(people, *days) - cell.visitors.value))
-    assert len(missed) >= 7 and max(missed) <= (3 if report.minimum else 0), "with ranges of gaps, flows are rounded"
+    assert len(missed) >= 7 and max(missed) <= (3 if report.minimum else 0), "without counts by gap, flows are rounded"
     assert facts["fewest"] <= facts["people"] == facts["most"]
     assert people.num_rows == sum(int(w.visitors.value) for w in report.windows if w.kind == "period" and w.visitors)
     again = hearsay.people(data, lasting=["age"], seed=3)
     assert again.equals(people, check_metadata=True)
+
+
+def test_with_noise_on_presence_single_periods_tell_nothing_about_who_returned(tmp_path: Path) -> None:
+    survey = parse_survey(SURVEY.replace("horizon: 4", "horizon: 4, presence_epsilon: 3"))
+    hearsay.run(survey, devices=200, periods=3, data=tmp_path / "data")
+    with pytest.raises(ResultsError, match="nothing tells on which days people return"):
+        hearsay.people(tmp_path / "data", seed=3)
 
 
 def test_lasting_values_follow_what_is_published_and_transitions_go_on_from_where_they_ended(data: Path) -> None:
