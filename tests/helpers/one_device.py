@@ -184,7 +184,9 @@ class OneDevice:
         return self.made[key]
 
 
-def final_after(scheme: Scheme, period: int, counts: Counts, before: Frozen | None, keyring: Keyring = NO_KEY, **missing: Any) -> Frozen:
+def final_after(
+    scheme: Scheme, period: int, counts: Counts, before: Frozen | None, keyring: Keyring = NO_KEY, **missing: Any
+) -> Frozen:
     """The final of a period with these counts, after the one of the period before; `missing` is not counted."""
     survey = scheme.survey.id
     merged = MergedSurvey(0, survey, SurveyStatus())
