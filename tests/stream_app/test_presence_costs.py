@@ -68,6 +68,10 @@ CASES = {
         "start: 2026-01-05T16:00:00Z, period: 8h, horizon: 3, eps: 1",
         Released(("period", "day"), ("period", "day"), ("period", "day")),
     ),
+    "gaps, with weeks": Case(
+        "start: 2026-01-05T00:00:00Z, period: 84h, horizon: 3, eps: 1",
+        Released(("period", "week"), ("week",), ("period", "week")),
+    ),
     "gaps, last days by day": Case(
         "start: 2026-01-05T00:00:00Z, period: 1d, horizon: 4, eps: 1",
         Released(
