@@ -3,8 +3,9 @@
 Secrets are made once, readable by their owner only, and never leave the directory.
 """
 
+import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from shutil import rmtree
 
@@ -19,6 +20,8 @@ from servers.private_files import (
 )
 
 COLLECTOR = "collector"
+FIRST_VERSION = 2
+"""The version of a survey's terms where a directory has no note of it: there was none before version 3."""
 HOME = Path("hearsay-data")
 SERVED = "serve"
 """Where `hearsay serve` keeps its surveys, if no directory is named."""
@@ -113,6 +116,30 @@ class DataDirectory:
         lines = (f"{period} {count}\n" for period, count in sorted(late.items()))
         write_private(self.root / f"{survey}.late", "".join(lines))
 
+    def counted_version(self, survey: str) -> int | None:
+        """The version of the terms under which a survey is counted here, or reports from here; None if it does not."""
+        counted = self._counted_here().get(survey)
+        if counted is not None:
+            return counted
+        if self._recorded(f"{survey}.destination") is None:
+            return None
+        return int(self._recorded(f"{survey}.version") or FIRST_VERSION)
+
+    def _counted_here(self) -> dict[str, int]:
+        """The versions of the surveys that are counted in this directory, as far as they can be read.
+
+        Whoever opens the directory to count raises what is wrong with it.
+        """
+        try:
+            if not (self.root / COLLECTOR).is_dir():
+                return {}
+            from stream_app.local import LocalStore  # takes time that is not needed where nothing is counted
+
+            with closing(LocalStore.existing(self.root / COLLECTOR)) as store:
+                return {survey.id: survey.version for survey in store.surveys()}
+        except (HearsayError, ValueError, OSError, sqlite3.Error):
+            return {}
+
     @property
     def collector(self) -> Path:
         """The log, the counting state and the finals."""
@@ -170,8 +197,10 @@ class DataDirectory:
                 "spend their budget once more",
             )
 
-    def record_destination(self, survey: str, destination: str) -> None:
-        """Record where the devices report to, before the first report is sent there."""
+    def record_destination(self, survey: str, destination: str, version: int = FIRST_VERSION) -> None:
+        """Record where the devices report to, and under which version of terms, before the first report is sent."""
+        if version != FIRST_VERSION:
+            self._record(f"{survey}.version", str(version))
         self._record(f"{survey}.destination", destination)
         self.check_destination(survey, destination)
         if len(destination) > len(self._recorded(f"{survey}.destination") or ""):

@@ -47,7 +47,7 @@ def survey_event(
         "period_seconds": int(survey.period.total_seconds()),
         "horizon": survey.horizon,
         "units": list(survey.units),
-        "minimum": survey.minimum,
+        "minimum": survey.threshold,
         "confidence": 0.95,
         "presence": "exact" if scheme.presence is None else "noised",
         "seasons": [name for name, length in (("week", WEEK), ("day", DAY)) if not length % survey.period],

@@ -87,7 +87,7 @@ def check_sizes(survey: Survey, limit: int = VALUE_BYTES) -> None:
         raise SurveyError(
             f"survey {survey.id!r}: its finals take up to {final_bytes(survey):,} bytes, 8 for each value and gap, "
             f"and a record at most {limit:,}",
-            f"use a horizon of at most {horizon}, or at most {fewer:,} values in all"
+            f"use a {survey.key('horizon')} of at most {horizon}, or at most {fewer:,} values in all"
             if horizon > 0 and survey.visitors is None
             else f"use at most {fewer:,} values in all",
         )

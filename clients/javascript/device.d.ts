@@ -82,6 +82,14 @@ export interface Sent {
   doubt: "clock" | null;
 }
 
+/** What published numbers of a survey tell about whether this device reported in a period. */
+export interface Presence {
+  /** The largest share of right guesses of somebody who knows everything about all other devices; not from later answers. */
+  chance: number;
+  /** The same in words. */
+  text: string;
+}
+
 /** What reports may tell, for the person whose device it is. */
 export interface Explained {
   /** By survey: how often the right one of two equally likely answers is guessed from one report. */
@@ -93,13 +101,15 @@ export interface Explained {
   answers: number;
   /** By attribute that is a place: how far apart the two positions are whose chances are given. */
   metres: Record<string, number>;
+  /** By survey: what published numbers tell about whether this device reported in a period. */
+  presence: Record<string, Presence>;
   week: string;
   /** Surveys that ask the same. */
   shared: string[][];
 }
 
 export interface SendOptions {
-  /** The fingerprint of the terms. Without it they are accepted from this machine only, or with `trustFirstUse`. */
+  /** The hash of the terms, of versions 1 and 2 also their fingerprint. Without it they are accepted from this machine only, or with `trustFirstUse`. */
   pin?: string;
   /** The public key of whoever signs the terms, in base64. */
   author?: string;

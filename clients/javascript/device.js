@@ -1,9 +1,11 @@
 // A device that answers hearsay surveys under local differential privacy, and trusts nobody.
 // docs/device-protocol.md says what it does, device.d.ts what an app calls.
 
-import { DeviceError, refuse } from "./errors.js";
+import { DeviceError, field, has, isNumber, isRecord, listOf, matching, need, notTerms } from "./errors.js";
+import { oneOf, onlyKeys, own, parsed, refuse, SKIP, textOf, unique, wholeIn } from "./errors.js";
 import { gatewayAt, LATER, MAX_TERMS_BYTES } from "./gateway.js";
 import { anotherMoment, firstMoment, sendingOf } from "./moments.js";
+import { chance, explained, presenceOf } from "./presence.js";
 import { database, drop, erase, forgetAfter, handOut, isAnswered } from "./state.js";
 import { live, noteSettled, opened, owedIn, today } from "./state.js";
 
@@ -18,8 +20,6 @@ const range = (count, from = 0) => Array.from({ length: count }, (_, i) => from 
 const sum = (numbers) => numbers.reduce((total, each) => total + each, 0);
 const largest = (numbers) => numbers.reduce((most, each) => max(most, each), 0);
 const distance = (a, b) => sqrt(a * a + b * b); // Math.hypot is not rounded correctly everywhere
-const has = (record, key) => Object.hasOwn(record, key);
-const own = (record, key) => (has(record, key) ? record[key] : undefined);
 const utf8 = (text) => new TextEncoder().encode(text);
 const hex = (bytes) => Array.from(bytes, (byte) => digits(byte, 2)).join("");
 const unhex = (text) => Uint8Array.from(text.match(/../g), (pair) => parseInt(pair, 16));
@@ -455,51 +455,15 @@ const SECONDS = { s: 1, m: 60, h: 3600, d: DAY, w: 7 * DAY };
 // A key that is not listed might change what an answer means: such terms are refused.
 const RESOLVED = "declared places questions sampled shares version";
 const DECLARED =
-  "attributes calibration central clock crosses devices eps eps_1 eps_inf grace guarantee horizon id memo_cap " +
-  "minimum one_in period presence_epsilon solution start time_zone visitors";
-const ATTRIBUTE = "geo geo_inf grid mechanism name other parameter prior range several share values";
+  "attributes calibration central clock crosses devices eps eps_1 eps_inf grace guarantee id memo_cap " +
+  "one_in period presence_epsilon solution start time_zone visitors";
+const DECLARED_BEFORE_3 = "horizon minimum";
+const DECLARED_FROM_3 = "lookback new numbers publish_from rolling tables";
+const ATTRIBUTE = "geo geo_inf grid mechanism name other parameter prior range share values";
 const PARTS = ["traits", "first", "second"];
 
-const SKIP = "do not answer it";
 const RAISE = `${SKIP}; the app can change its limits, if the person agrees`;
-const notTerms = (what) => refuse("terms", `these are not the terms of a survey: ${what}`, SKIP);
-const need = (condition, what) => condition || notTerms(what);
-const isRecord = (given) => typeof given === "object" && given !== null && !Array.isArray(given);
-const isNumber = (given) => typeof given === "number" && Number.isFinite(given);
-const unique = (list) => new Set(list).size === list.length;
-const field = (record, key, otherwise = null) => (has(record, key) ? record[key] : otherwise);
-const matching = (pattern, given, what) => pattern.exec(textOf(given)) ?? notTerms(what);
-
-function onlyKeys(record, known, what) {
-  const all = isRecord(record) && Object.keys(record).every((key) => known.split(" ").includes(key));
-  need(all, `${what} has a key that is not known`);
-}
-
-// Text that has UTF-8 bytes: half of a surrogate pair has none.
-const textOf = (given) => (typeof given === "string" && !/\p{Surrogate}/u.test(given) ? given : notTerms("text"));
-const listOf = (given, most, what) =>
-  Array.isArray(given) && given.length > 0 && given.length <= most ? given : notTerms(what);
-const wholeIn = (given, least, most, what) =>
-  Number.isInteger(given) && least <= given && given <= most ? given : notTerms(what);
-const oneOf = (given, known, what) => (known.includes(given) ? given : notTerms(what));
-
-// JSON.parse keeps the last of two keys with the same name; another reader may keep the first.
-function parsed(text) {
-  const [found, records] = [JSON.parse(text), []];
-  let before;
-  for (const [token] of text.matchAll(/"(?:[^"\\]+|\\.)*"|[{}[\],:]/g)) {
-    if (token === "{" || token === "[") records.push(new Set());
-    if (token === "}" || token === "]") records.pop();
-    if (token === ":") {
-      const keys = records.at(-1);
-      need(keys.size < keys.add(JSON.parse(before)).size, "a key twice");
-    }
-    before = token;
-  }
-  return found;
-}
-
-const termsRead = new Map(); // by their fingerprint
+const termsRead = new Map(); // by their hash
 let geo, more; // places.js, once terms have had a grid; losses.js, which few devices need
 
 const moreLosses = async () =>
@@ -509,12 +473,13 @@ const moreLosses = async () =>
 async function readTerms(given) {
   const bytes = typeof given === "string" ? utf8(given) : given;
   need(bytes.length <= MAX_TERMS_BYTES, `more than ${MAX_TERMS_BYTES} bytes`);
-  const fingerprint = (await sha256(bytes)).slice(0, 32);
-  if (termsRead.has(fingerprint)) return termsRead.get(fingerprint);
+  const hash = await sha256(bytes);
+  if (termsRead.has(hash)) return termsRead.get(hash);
   let terms;
   try {
     const text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
-    terms = { ...understood(parsed(text)), fingerprint, text };
+    terms = { ...understood(parsed(text)), hash, fingerprint: hash.slice(0, 32), text };
+    terms.pin = terms.version < 3 ? terms.fingerprint : hash; // what an app gives
   } catch (error) {
     if (error instanceof DeviceError) throw error;
     notTerms("their form");
@@ -528,19 +493,20 @@ async function readTerms(given) {
     question.id = await questionId(question);
   }
   if (termsRead.size >= 16) termsRead.clear();
-  termsRead.set(fingerprint, terms);
+  termsRead.set(hash, terms);
   return terms;
 }
 
 function understood(resolved) {
   onlyKeys(resolved, RESOLVED, "the terms");
   const { declared } = resolved;
-  onlyKeys(declared, DECLARED, "declared");
+  const version = oneOf(resolved.version, [1, 2, 3], "another version");
+  onlyKeys(declared, `${DECLARED} ${version < 3 ? DECLARED_BEFORE_3 : DECLARED_FROM_3}`, "declared");
   const given = (key) => has(declared, key);
   const solution = oneOf(field(declared, "solution", "smp"), ["smp", "spl", "rs+fd", "rs+rfd"], "solution");
   const hides = solution.startsWith("rs");
   const parts = listOf(declared.attributes, MAX_QUESTIONS, "attributes");
-  const attributes = parts.map((part) => attributeOf(part, solution, resolved.version));
+  const attributes = parts.map((part) => attributeOf(part, solution, version));
   need(unique(attributes.map(({ name }) => name)) && (!hides || parts.length > 1), "attributes");
   const crosses = given("crosses") ? listOf(declared.crosses, MAX_QUESTIONS, "crosses") : [];
   need(crosses.length === 0 || solution === "smp", "crosses");
@@ -551,8 +517,7 @@ function understood(resolved) {
   const questions = asked.map((each, i) => questionOf(each, sources[i], solution, shares?.[i] ?? 1 / sources.length));
   need(unique(questions.map(({ name }) => name)), "crosses");
   need(sum(questions.map(({ first, k }) => (first.ends ? k * k : 0))) <= MAX_CUTS, "too many ordered values");
-  const isNew = given("visitors") || attributes.some(({ other, several }) => other !== null || several > 1);
-  oneOf(resolved.version, isNew ? [2] : attributes.some(({ placed }) => placed) ? [1, 2] : [1], "another version");
+  if (version < 3) requireVersion(version, given("visitors"), attributes);
   const [longitudinal, budgets] = budgetsOf(declared, attributes, questions);
   const guarantee = oneOf(field(declared, "guarantee", "tuple"), ["tuple", "attribute", "published"], "guarantee");
   need(hides || guarantee === "tuple", "guarantee");
@@ -561,14 +526,17 @@ function understood(resolved) {
   need(longitudinal || !given("memo_cap"), "memo_cap");
   const unfit = longitudinal ? ["fresh"] : ["hashed", "buckets"];
   need(!questions.some(({ kind }) => unfit.includes(kind)), "encoding");
-  need(!given("visitors") || !given("horizon"), "visitors");
+  const horizon = version < 3 ? "horizon" : "lookback";
+  need(!given("visitors") || !given(horizon), "visitors");
   need(has(resolved, "sampled"), "sampled");
   const periods = calendarOf(declared);
   return {
+    version,
     id: matching(/^[a-z0-9][a-z0-9._-]{0,127}$/, declared.id, "id")[0],
     calendar: periods,
     grace: secondsOf(field(declared, "grace", "0s")),
-    horizon: wholeIn(field(declared, "horizon", 1), 1, 65535, "horizon"),
+    horizon: wholeIn(field(declared, horizon, 1), 1, 65535, horizon),
+    presence: presenceOf(declared, version),
     units: given("visitors") ? unitsOf(declared.visitors, periods) : null,
     memoCap: given("memo_cap") ? wholeIn(declared.memo_cap, 1, MAX_VALUES, "memo_cap") : Infinity,
     oneIn,
@@ -583,6 +551,13 @@ function understood(resolved) {
     shares,
     digests: { sampled: resolved.sampled, places: resolved.places ?? null },
   };
+}
+
+// Of a survey that was not read as version 3, the version follows from what it has.
+function requireVersion(version, countsUnits, attributes) {
+  const isNew = countsUnits || attributes.some(({ other, several }) => other !== null || several > 1);
+  const placed = attributes.some((attribute) => attribute.placed);
+  wholeIn(version, isNew ? 2 : 1, isNew || placed ? 2 : 1, "another version");
 }
 
 // Every table, made here, must be the one that whoever made the terms has.
@@ -603,7 +578,8 @@ function sampledTable({ questions, shares }, order = range(questions.length)) {
 }
 
 function attributeOf(given, solution, version) {
-  onlyKeys(given, ATTRIBUTE, "attribute");
+  const many = version < 3 ? "several" : "multi_select";
+  onlyKeys(given, `${ATTRIBUTE} ${many}`, "attribute");
   const name = matching(/^[a-z][a-z0-9_]{0,62}$/, given.name, "name")[0];
   const span = has(given, "range") ? spanOf(given.range) : null;
   const grid = has(given, "grid") ? gridOf(given.grid) : null;
@@ -618,8 +594,8 @@ function attributeOf(given, solution, version) {
   const geos = ["geo", "geo_inf"].map((key) => (has(given, key) ? geoOf(given[key], grid) : null));
   const placed = geos.some(Boolean);
   need(!placed || solution === "smp", "geo");
-  const several = has(given, "several") ? wholeIn(given.several, 2, values.length - 1, "several") : 1;
-  need(several === 1 || (solution === "smp" && !span && !grid), "several");
+  const several = has(given, many) ? wholeIn(given[many], 2, values.length - 1, many) : 1;
+  need(several === 1 || (solution === "smp" && !span && !grid), many);
   let prior = null;
   need(has(given, "prior") === (solution === "rs+rfd"), "prior");
   if (has(given, "prior")) {
@@ -1041,7 +1017,6 @@ export const LIMITS = { report: 1.1, value: 3, year: 12, week: 10, ratio: 0.8, s
 const [YEAR, WEEK] = [365, 7]; // days
 const MOST_OF_YEAR = 0.75; // of the limit `year`, for one survey
 const SLACK = 1 + 1e-9;
-const chance = (told) => 1 / (1 + exp(-told));
 
 function checkedLimits(given) {
   for (const [name, limit] of Object.entries(given)) {
@@ -1163,9 +1138,19 @@ function keyOf(state, entropy) {
 // decides when it sends.
 
 const [HARMLESS_BITS, SPARE_BITS] = [1, 10];
-const notPinned = (id) =>
-  refuse("pin", `survey ${id}: its terms are not those that were pinned`, SKIP);
 const termsOf = (joined) => readTerms(joined.terms);
+
+// A setting that an app lacks is often null, which pins nothing.
+const isGiven = (option) => option !== undefined && option !== null;
+
+// In version 3 a pin is the whole hash: whoever writes surveys could find two whose first 32 digits
+// are the same, and pin one of them in the app.
+function requirePin({ id, version, hash, fingerprint }, pin) {
+  if (pin === hash || (version < 3 && pin === fingerprint)) return;
+  const short = `survey ${id}: its pin has 32 digits, and terms of version 3 have a pin of 64`;
+  if (pin === fingerprint) refuse("pin", short, `give ${hash}`);
+  refuse("pin", `survey ${id}: its terms are not those that were pinned`, SKIP);
+}
 
 export class Device {
   #path;
@@ -1204,15 +1189,15 @@ export class Device {
 
   async join(given, { pin, author, signature, trustFirstUse = false, credential = null } = {}) {
     const terms = await readTerms(given);
-    const { id, fingerprint } = terms;
+    const { id } = terms;
     if (author) await (await import("./signatures.js")).requireSignature(terms, author, signature, webCrypto, refuse);
-    else if (pin === undefined && !trustFirstUse)
-      refuse("pin", `survey ${id}: there is no pin to compare its terms with`, `give ${fingerprint}, if it is meant`);
-    if ((pin ?? fingerprint) !== fingerprint) notPinned(id);
+    else if (!isGiven(pin) && !trustFirstUse)
+      refuse("pin", `survey ${id}: there is no pin to compare its terms with`, `give ${terms.pin}, if it is meant`);
+    if (isGiven(pin)) requirePin(terms, pin);
     requireWithinBudgets(terms);
     await verify(terms);
     checkTerms(this.#limits, terms);
-    await this.#change((state) => this.#join(state, terms, (pin ?? author) !== undefined, credential));
+    await this.#change((state) => this.#join(state, terms, isGiven(pin ?? author), credential));
     return id;
   }
 
@@ -1262,11 +1247,13 @@ export class Device {
   async explain() {
     return this.#change(async (state) => {
       const { surveys } = state;
-      const [names, report, shared] = [Object.keys(surveys).sort(), {}, {}];
+      const names = Object.keys(surveys).sort();
+      const [report, presence, shared] = [{}, {}, {}];
       const placed = [];
       for (const name of names.filter((each) => surveys[each].terms)) {
         const terms = await termsOf(surveys[name]);
         report[name] = chance(reportLoss(terms));
+        presence[name] = explained(terms.presence);
         placed.push(...terms.questions.filter(({ kind }) => kind === "plane").map((question) => question.name));
       }
       for (const [name, id] of linesIn(state)) shared[id] = [...(shared[id] ?? []), name].sort();
@@ -1278,6 +1265,7 @@ export class Device {
         value: Object.fromEntries(told),
         year: { answers: charges.length, charged: amountOf(charges), committed: all, limit: this.#limits.year },
         answers: sum(linesIn(state).map(([, , line]) => line.answers)),
+        presence,
         metres: Object.fromEntries(placed.sort().map((name) => [name, NEAR])),
         week: "whoever knows which reports are yours can see that and when your answer changed",
         shared: Object.values(shared).filter((each) => each.length > 1),
@@ -1334,8 +1322,8 @@ export class Device {
   // ---- joining
 
   async #joinAt(gateway, survey, { pin, author, trustFirstUse, credential }) {
-    const { terms, fingerprint } = await this.#change(({ surveys }) => own(surveys, survey) ?? {});
-    if (terms && (pin ?? fingerprint) !== fingerprint) notPinned(survey);
+    const { terms } = await this.#change(({ surveys }) => own(surveys, survey) ?? {});
+    if (terms && isGiven(pin)) requirePin(await readTerms(terms), pin);
     if (terms) return;
     const { body, signature } = await gateway.terms(survey);
     if ((await readTerms(body)).id !== survey) refuse("terms", `${gateway.address} answered with another survey`, SKIP);
@@ -1349,7 +1337,9 @@ export class Device {
     const settled = { settled: null, runs: [], spent: [], dropped: [] };
     const empty = { ...settled, ...answers, listed: false, fingerprint };
     const before = own(state.surveys, id) ?? empty;
-    if (before.fingerprint !== fingerprint) refuse("changed", `the terms of survey ${id} have changed`, SKIP);
+    // Whole terms are compared where they are kept: the fingerprint has half of their hash.
+    const isSame = before.fingerprint === fingerprint && (!before.terms || before.terms === text);
+    if (!isSame) refuse("changed", `the terms of survey ${id} have changed`, SKIP);
     if (before.terms) return;
     const joined = (state.surveys[id] = { ...before, owed: [], terms: text, credential });
     const answering = await this.#respondent(state, joined);

@@ -145,8 +145,7 @@ class Gateway(Application):
 
     def _survey_list(self) -> Response:
         listed = [
-            {"id": scheme.survey.id, "title": scheme.survey.title, "fingerprint": scheme.fingerprint}
-            for scheme in self.surveys.values()
+            {"id": scheme.survey.id, "title": scheme.survey.title, **scheme.names} for scheme in self.surveys.values()
         ]
         return Response(200, json.dumps({"surveys": listed}).encode(), headers=(("cache-control", "no-cache"),))
 

@@ -19,6 +19,7 @@ def plan(
     wanted: Annotated[str, typer.Option(metavar="NAME=ERROR,...", show_default=False)] = "",
     drift: Annotated[list[float] | None, typer.Option(min=0.001, max=100)] = None,
     data: console.Data = None,
+    kafka: console.Kafka = None,
     every: Annotated[bool, typer.Option("--all")] = False,
     as_json: console.AsJson = False,
 ) -> None:
@@ -27,12 +28,12 @@ def plan(
     Example: hearsay plan survey.yaml --devices 50000 --error 0.005
     """
     from hearsay.data_directory import DataDirectory
-    from hearsay.survey_files import read_survey
+    from hearsay.survey_files import counted_at, read_survey
     from protocols.planning import DRIFTS
     from protocols.planning import plan as plan_survey
     from protocols.scheme import Scheme
 
-    asked = read_survey(survey)
+    asked = read_survey(survey, counted_at(data, kafka))
     if data is not None and not data.exists():
         raise SettingsError(f"there is no data directory {data}", "name the directory of the run or replay")
     if data is not None and asked.memo_cap is not None and DataDirectory(data).loss_note.exists():

@@ -62,7 +62,7 @@ def replay(
         from hearsay.data_directory import directory_of
         from hearsay.reports.page import keep_areas, read_areas
         from hearsay.running.replaying import check_events, replay_events
-        from hearsay.survey_files import read_survey
+        from hearsay.survey_files import counted_at, read_survey
         from hearsay.terminal.replays import show_inspection, show_summary
         from producers.events import ANY_ORDER, Options, Rule
         from producers.files import ColumnMapping, FileFormat, Repeated
@@ -72,7 +72,7 @@ def replay(
     configure_logs("WARNING")
     if kafka is not None and capture is not None:
         raise typer.BadParameter("choose one of --kafka and --capture")
-    survey = read_survey(survey_file)
+    survey = read_survey(survey_file, counted_at(data, kafka, capture))
     columns = {attribute: column for column, attribute in _pairs("--map", mapping)}
     named = zone or (survey.time_zone.name if survey.time_zone else None)
     options = Options(
@@ -132,7 +132,7 @@ def edge(
     from hearsay.terminal.replays import show_edge, show_inspection
     from servers.logs import configure_logs
 
-    declared, survey, options = read_edge(edge_file)
+    declared, survey, options = read_edge(edge_file, kafka)
     if check:
         inspection = check_events(check, survey, options)
         show_inspection(inspection, survey.calendar, as_json)

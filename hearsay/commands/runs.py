@@ -62,9 +62,9 @@ def run(
     gc.set_threshold(NEW_OBJECTS)
     from hearsay.reports.page import read_areas
     from hearsay.running.simulating import populate, rehearsal
-    from hearsay.survey_files import read_survey
+    from hearsay.survey_files import counted_or_rehearsed_at, read_survey
 
-    declared = read_survey(survey_file)
+    declared = read_survey(survey_file, counted_or_rehearsed_at(data, kafka))
     survey = rehearsal(declared)
     if survey is not declared:
         console.err.print(f"{declared.id} has clock: wall; simulated as {survey.id}, with clock: source.", markup=False)

@@ -33,43 +33,45 @@ def publish(
 
     Example: hearsay survey publish survey.yaml
     """
-    from hearsay.survey_files import read_survey
+    from hearsay.survey_files import counted_on, read_survey
     from protocols.scheme import Scheme
     from servers.settings import load
     from stream_app.kafka import Topics
     from stream_app.kafka import publish as publish_survey
 
-    scheme = Scheme(read_survey(file))
-    survey = scheme.survey
     settings = load().at(kafka).kafka
     with console.progress("publishing"):
+        scheme = Scheme(read_survey(file, counted_on(settings)))
+        survey = scheme.survey
         new = publish_survey(settings, Topics(settings.prefix), survey)
     if as_json:
-        console.print_json({"survey": survey.id, "fingerprint": scheme.fingerprint, "published": new})
+        console.print_json({"survey": survey.id, **scheme.names, "published": new})
     else:
         state = "published" if new else "is already published with these terms"
-        console.out.print(f"[green]✓[/] [bold]{survey.id}[/] {state}, fingerprint {scheme.fingerprint}")
+        console.out.print(f"[green]✓[/] [bold]{survey.id}[/] {state}, {_names(scheme)}", soft_wrap=True)
         console.print_next("worker")
 
 
 @app.command()
-def terms(file: console.SurveyFile) -> None:
+def terms(file: console.SurveyFile, data: console.Data = None, kafka: console.Kafka = None) -> None:
     """Write the resolved terms of a survey, byte for byte as devices get them, without a newline.
 
-    Their SHA-256 begins with the fingerprint. An app that carries them needs to trust nobody for them.
+    Their SHA-256 begins with the fingerprint, and is the pin. An app that carries them needs to trust nobody for them.
 
     Example: hearsay survey terms survey.yaml > terms.json
     """
-    from hearsay.survey_files import read_survey
+    from hearsay.survey_files import counted_at, read_survey
     from protocols.scheme import Scheme
 
-    sys.stdout.buffer.write(Scheme(read_survey(file)).terms)
+    sys.stdout.buffer.write(Scheme(read_survey(file, counted_at(data, kafka))).terms)
 
 
 @app.command()
 def sign(
     file: console.SurveyFile,
     key: Annotated[Path, typer.Option()],
+    data: console.Data = None,
+    kafka: console.Kafka = None,
     as_json: console.AsJson = False,
 ) -> None:
     """Sign the terms of a survey, so that devices accept them from whoever they get them.
@@ -80,18 +82,21 @@ def sign(
     Example: hearsay survey sign survey.yaml --key author.key
     """
     from hearsay.signing import sign_file
+    from hearsay.survey_files import counted_at
 
-    fingerprint, author = sign_file(file, key)
+    scheme, author = sign_file(file, key, counted_at(data, kafka))
     if as_json:
-        console.print_json({"fingerprint": fingerprint, "author": author})
+        console.print_json({**scheme.names, "author": author})
     else:
-        console.out.print(f"[green]✓[/] {escape(str(file))} is signed, fingerprint {fingerprint}", soft_wrap=True)
+        console.out.print(f"[green]✓[/] {escape(str(file))} is signed, {_names(scheme)}", soft_wrap=True)
         console.out.print(f"Devices accept it by its author: {author}", soft_wrap=True)
 
 
 @app.command()
 def check(
     files: Annotated[list[Path], typer.Argument(show_default=False)],
+    data: console.Data = None,
+    kafka: console.Kafka = None,
     as_json: console.AsJson = False,
 ) -> None:
     """Check survey files against every rule. Errors name the line, the problem and the correction.
@@ -104,7 +109,7 @@ def check(
     codes = [0]
     for path in files:
         try:
-            checked[path] = _checked(path)
+            checked[path] = _checked(path, data, kafka)
         except SurveyError as error:
             if len(files) == 1:
                 raise  # so that --debug shows where
@@ -119,24 +124,28 @@ def check(
         raise typer.Exit(max(codes))
 
 
-def _checked(path: Path) -> Scheme:
-    from hearsay.survey_files import read_survey
+def _checked(path: Path, data: Path | None, kafka: str | None) -> Scheme:
+    from hearsay.survey_files import counted_at, read_survey
     from protocols.scheme import Scheme
     from protocols.wire import try_reports
     from stream_app.sizes import check_sizes
 
-    survey = read_survey(path)
+    survey = read_survey(path, counted_at(data, kafka))
     check_sizes(survey)
     scheme = Scheme(survey)
     try_reports(scheme)
     return scheme
 
 
+def _names(scheme: Scheme) -> str:
+    """By what the terms of a survey are known, in words."""
+    return ", ".join(f"{what} {digits}" for what, digits in scheme.names.items())
+
+
 def _show(checked: dict[Path, Scheme]) -> None:
     for path, scheme in checked.items():
-        console.out.print(
-            f"[green]✓[/] {escape(str(path))}: [bold]{scheme.survey.id}[/], fingerprint {scheme.fingerprint}"
-        )
+        named = f"[bold]{scheme.survey.id}[/], {_names(scheme)}"
+        console.out.print(f"[green]✓[/] {escape(str(path))}: {named}", soft_wrap=True)
         table = Table("attribute", "values", "mechanism", "bytes in a report", box=None, padding=(0, 2))
         for name, facts in _facts(scheme)["attributes"].items():
             table.add_row(name, str(facts["values"]), facts["mechanism"], str(facts["bytes"]))
@@ -195,6 +204,7 @@ def _facts(scheme: Scheme) -> Data:
     return {
         "id": scheme.survey.id,
         "fingerprint": scheme.fingerprint,
+        "pin": scheme.pin,
         "attributes": {
             q.name: {"values": q.k, "mechanism": q.label, "bytes": q.mechanism.encoding.answer.bytes}
             for q in scheme.questions

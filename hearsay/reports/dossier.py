@@ -15,7 +15,7 @@ from typing import Any
 
 from hearsay.data_directory import DataDirectory
 from hearsay.reports.files import chosen, open_results
-from hearsay.survey_files import read_survey
+from hearsay.survey_files import counted_at, read_survey
 from hearsay.terminal import console
 from hearsay.terminal.dates import when
 from hearsay_device.device import Device
@@ -37,7 +37,7 @@ NO_LIMITS = Limits(report=1e6, value=1e6, year=1e7, week=1e6, ratio=1, shortest=
 
 def dossier(file: Path, data: Path | None, kafka: str | None) -> tuple[str, list[Element]]:
     """The title and the elements of the dossier of a survey's file; with what was collected, if its place is named."""
-    scheme = Scheme(read_survey(file))
+    scheme = Scheme(read_survey(file, counted_at(data, kafka)))
     survey, results, where, lost = scheme.survey, list[Histogram](), "", False
     kept = retentions(None, Topics())
     if data is not None or kafka is not None:
@@ -110,7 +110,7 @@ def _example(scheme: Scheme) -> dict[str, str]:
         options: dict[str, Any] = {"limits": limits, "now": survey.start.timestamp, "entropy": entropy}
         with TemporaryDirectory() as kept, Device(Path(kept, "device"), **options) as device:
             try:
-                device.join(scheme.terms, pin=scheme.fingerprint)
+                device.join(scheme.terms, pin=scheme.pin)
                 report = device.preview(survey.id, true)
                 break
             except DeviceError as error:

@@ -62,7 +62,7 @@ def collect(
         opened as (destination, sink, clock_key, results),
         survey_memos(data, settings, Respondent(scheme, data.fleet_keyring()), forgetting) as memos,
     ):
-        data.record_destination(survey.id, destination)
+        data.record_destination(survey.id, destination, survey.version)
         yield Collection(memos, sink, clock_key, results)
 
 

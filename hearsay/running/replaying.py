@@ -12,7 +12,7 @@ import structlog
 from hearsay.data_directory import DataDirectory, drawer_in
 from hearsay.reports.files import require_results
 from hearsay.running.collecting import collect
-from hearsay.survey_files import MAX_BYTES, read_survey, read_text
+from hearsay.survey_files import MAX_BYTES, counted_at, read_survey, read_text
 from hearsay.terminal import console
 from memo_store.period_keys import Forgetting
 from producers.edge import EdgeDeclaration, EdgeState, open_edge, parse_edge
@@ -116,11 +116,15 @@ class EdgeRun:
             )
 
 
-def read_edge(file: Path) -> tuple[EdgeDeclaration, Survey, Options]:
-    """What the file of an edge declares, with paths relative to it; the edge's survey, and how events are read."""
+def read_edge(file: Path, kafka: str | None = None) -> tuple[EdgeDeclaration, Survey, Options]:
+    """What the file of an edge declares, with paths relative to it; the edge's survey, and how events are read.
+
+    A survey that the edge has begun, or that is published at `kafka`, keeps the version of its terms.
+    """
     text = read_text(file, MAX_BYTES, "give the file of an edge, such as edge.yaml")
     declared = parse_edge(text, str(file))
-    survey = read_survey(file.parent / declared.survey)
+    counted = counted_at(file.parent / declared.data, kafka)
+    survey = read_survey(file.parent / declared.survey, counted)
     events = file.parent / (declared.events.directory or "")
     if not events.is_dir():
         raise SettingsError(f"there is no directory {events}", "make it, or name another under events.directory")

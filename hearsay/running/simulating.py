@@ -20,6 +20,7 @@ from hearsay.reports.files import (
     with_noted_losses,
 )
 from hearsay.running.collecting import collect
+from hearsay.survey_files import rehearsal_id
 from hearsay.terminal.console import Step, no_step
 from hearsay.terminal.dates import when
 from producers.reporting import Reported
@@ -55,7 +56,7 @@ def rehearsal(survey: Survey) -> Survey:
     """
     if survey.clock == "source":
         return survey
-    return Survey.model_validate(survey.model_dump() | {"id": f"{survey.id[:124]}-sim", "clock": "source"})
+    return Survey.model_validate(survey.model_dump() | {"id": rehearsal_id(survey.id), "clock": "source"})
 
 
 def simulate(

@@ -22,7 +22,7 @@ from hearsay.reports.serving import Published, listening
 from hearsay.running.collecting import THIS_PROCESS
 from hearsay.serving.running import Exposure, run
 from hearsay.serving.try_page import try_pages
-from hearsay.survey_files import read_survey
+from hearsay.survey_files import counted_at, read_survey
 from protocols.errors import DeliveryError, StateError, SurveyDefect, SurveyError
 from protocols.scheme import Scheme
 from protocols.survey import Survey
@@ -175,8 +175,10 @@ class EmbeddedLog:
                 self._unpublished = True
 
 
-def read_surveys(files: Sequence[Path]) -> tuple[list[Scheme], dict[str, str]]:
+def read_surveys(files: Sequence[Path], directory: Path) -> tuple[list[Scheme], dict[str, str]]:
     """The surveys in files, compiled and tried; and by file why one cannot be served, where this release fails at it.
+
+    What is counted in the directory already keeps the version of its terms.
 
     A mistake in a file is an error of whoever starts. A defect of this release is not: the other surveys are served.
     """
@@ -184,7 +186,7 @@ def read_surveys(files: Sequence[Path]) -> tuple[list[Scheme], dict[str, str]]:
     defects: dict[str, SurveyDefect] = {}
     for file in files:
         try:
-            schemes.append(collectable(read_survey(file)))
+            schemes.append(collectable(read_survey(file, counted_at(directory))))
         except SurveyDefect as error:
             defects[str(file)] = error
     if not schemes:

@@ -15,7 +15,7 @@ from pydantic import ValidationError
 from protocols.errors import HearsayError
 from protocols.planning import DEVICES, gap_bits, told_apart, widest_interval
 from protocols.scheme import Scheme
-from protocols.survey import Solution, Survey
+from protocols.survey import Solution, Survey, version_of_new_texts
 from protocols.survey_text import Document, explain, parse_survey
 
 Data = dict[str, Any]
@@ -107,7 +107,7 @@ def _midnight(data: Data) -> str:
 
 def _draft(given: Data) -> Data:
     """The survey so far, with placeholders for what was not asked."""
-    draft = UNASKED | {"start": _midnight(given)} | given
+    draft = UNASKED | {"version": version_of_new_texts(), "start": _midnight(given)} | given
     if "eps_inf" in draft:
         del draft["eps"]
     return draft

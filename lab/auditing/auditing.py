@@ -207,13 +207,14 @@ def budgets(survey: Survey, text: str) -> dict[str, Survey]:
         return {"": survey}
     name = "eps_inf" if survey.eps is None else "eps"
     found, now = {}, getattr(survey, name)
+    given = survey.model_dump(mode="json", exclude={"version"})
     for word in map(str.strip, text.split(",")):
         try:
             scaled = {name: float(word), "eps_1": survey.eps_1 and survey.eps_1 * float(word) / now}
         except (ValueError, TypeError):  # no number, or places alone, which have budgets of their own
             hint = "write numbers, such as 1,2,4, for a survey with eps or eps_inf"
             raise SettingsError(f"--eps {text}: the survey cannot have these budgets", hint) from None
-        found[word] = parse_survey(json.dumps(survey.model_dump(mode="json") | scaled), f"--eps {word}")
+        found[word] = parse_survey(json.dumps(given | scaled), f"--eps {word}", version=survey.version)
     return found
 
 

@@ -139,7 +139,7 @@ class Making:
         if any(survey.presence_epsilon is not None for survey in self._surveys.values()):
             lag = None
         if lag is not None:
-            lag = rounded(lag, max((survey.minimum for survey in self._surveys.values()), default=0))
+            lag = rounded(lag, max((survey.threshold for survey in self._surveys.values()), default=0))
         about: dict[str | None, Record] = {None: {"trouble": trouble, "unread": self._unread}}
         about |= {id: status.record(lag) for id, status in self._statuses.items()}
         changed = {id: record for id, record in about.items() if self._sent.get(id) != record}

@@ -99,7 +99,7 @@ def inspect(
         look.add(batch, interpreter.read(batch, quality))
         progress(batch.share_read)
     people = {period: found.count() for period, found in sorted(look.by_period.items())}
-    suppressed = sum(count < survey.minimum for count in people.values())
+    suppressed = sum(count < survey.threshold for count in people.values())
     named, texts = options.form.encoding, [path for path in paths if path.suffix not in TYPED]
     likely = {path: encoding_of(path, named) for path in texts}
     encodings = [f"{path.name} is not in {named}: try --encoding {it}" for path, it in likely.items() if it != named]
@@ -250,7 +250,7 @@ def _on_size(survey: Survey, people: dict[int, int], suppressed: int) -> list[st
         return ["no event would be reported"]
     if suppressed:
         return [
-            f"{suppressed:,} of {len(people):,} periods have fewer than {survey.minimum} people (`minimum`): "
+            f"{suppressed:,} of {len(people):,} periods have fewer than {survey.threshold} people (`minimum`): "
             "nothing would be published about them"
         ]
     return []

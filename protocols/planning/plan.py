@@ -258,7 +258,7 @@ def _sizes(scheme: Scheme, question: Question, devices: int) -> dict[int, float]
     for several in (question.several // 2, question.several, 2 * question.several):
         with suppress(ValueError, SurveyError):
             items = question.items.model_copy(update={"several": several})
-            check_set(items)
+            check_set(items, scheme.survey.key_of_attributes("several"))
             attributes = tuple(items if each.name == items.name else each for each in scheme.survey.attributes)
             other = Scheme(scheme.survey.model_copy(update={"attributes": attributes}))
             errors[several] = standard_error(other, other.question(items.name), devices, 0.0)

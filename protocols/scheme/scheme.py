@@ -20,7 +20,6 @@ from protocols.scheme.choosing import Choosing
 from protocols.survey.model import Survey
 
 PRESENCE_ONLY = ""  # stands for an attribute's name where a report answers none; no attribute has it
-TERMS_VERSION = 2  # raised when devices must know a new key; a survey without the new keys keeps its fingerprint
 
 
 class Scheme:
@@ -77,7 +76,7 @@ class Scheme:
         """
         sampled = digest(self.sampled(range(len(self.questions))).integers) if self.sampling else None
         resolved = {
-            "version": TERMS_VERSION if self.survey.has_new_keys else 1,
+            "version": self.survey.terms_version,
             "declared": self.survey.declared_terms,
             "sampled": sampled,
             "questions": [question.terms for question in self.questions],
@@ -94,7 +93,32 @@ class Scheme:
 
         It is in each report, so that a report made under other terms is refused, and all draws derive from it.
         """
-        return sha256(self.terms).hexdigest()[:32]
+        return self.digest[:32]
+
+    @cached_property
+    def digest(self) -> str:
+        """The SHA-256 of the resolved terms, 64 hexadecimal digits."""
+        return sha256(self.terms).hexdigest()
+
+    @property
+    def pin(self) -> str:
+        """What an app compares terms with: all 64 digits, in versions 1 and 2 the fingerprint.
+
+        32 digits are not enough against who writes the terms: two texts with equal digits are found in 2^64 tries.
+        """
+        return self.digest if self.survey.version == 3 else self.fingerprint
+
+    @property
+    def names(self) -> dict[str, str]:
+        """By what its terms are known: the fingerprint, and the pin where that is something else."""
+        return {"fingerprint": self.fingerprint} | ({} if self.pin == self.fingerprint else {"pin": self.pin})
+
+    @property
+    def signed(self) -> bytes:
+        """What an author signs (docs/device-protocol.md): in version 3 it says what is signed, and for which survey."""
+        if self.survey.version < 3:
+            return self.fingerprint.encode()
+        return f"hearsay survey terms 3\n{self.survey.id}\n{self.pin}".encode()
 
     def sampled(self, order: Sequence[int]) -> Table:
         """By which devices draw their question: evenly, or by the survey's shares. Questions are in this order."""

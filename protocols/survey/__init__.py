@@ -10,4 +10,5 @@ from protocols.survey.names import Duration, Strict, Told, format_duration, pars
 from protocols.survey.released import RELEASED_OF, Released, ReleasedOf, RollingWindow, units_of_release
 from protocols.survey.roles import dwell_times, origin_and_destination
 from protocols.survey.sets import NOTHING, Thresholds, count_values, table_of_sets, with_paddings
+from protocols.survey.versions import Rolling, undecided, version_of_new_texts
 from protocols.survey.visits import BITS, MONDAY, NEVER, UNITS, CalendarVisits, Visits

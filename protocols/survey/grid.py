@@ -11,8 +11,8 @@ from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 from hearsay_device.draws import bits_of
 from protocols.arrays.aliases import Floats, Whole
 from protocols.mechanisms.places.area import Area
+from protocols.mechanisms.places.projection import TransverseMercator, known_projection
 from protocols.survey.names import Strict
-from protocols.survey.projection import TransverseMercator, known_projection
 
 RUN = r"^x(0|[1-9][0-9]{0,4})(-[1-9][0-9]{0,4})?y(0|[1-9][0-9]{0,4})$"
 

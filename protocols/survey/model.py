@@ -8,7 +8,16 @@ import re
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import AwareDatetime, BeforeValidator, Field, ValidationInfo, field_validator, model_validator
+from pydantic import (
+    AwareDatetime,
+    BeforeValidator,
+    Field,
+    SerializerFunctionWrapHandler,
+    ValidationInfo,
+    field_validator,
+    model_serializer,
+    model_validator,
+)
 
 from protocols.errors import SurveyError
 from protocols.mechanisms.record import MAX_VALUES
@@ -17,8 +26,20 @@ from protocols.survey.calendar import DAY, HOUR, Calendar, TimeZone, Unit, Visit
 from protocols.survey.crosses import Cross, check_cross, crossed, shares_of
 from protocols.survey.html import html_table
 from protocols.survey.names import Duration, Strict, Text, format_duration
-from protocols.survey.released import Released, usual_release
+from protocols.survey.released import Released, ReleasedOf
 from protocols.survey.sets import check_set, check_thresholds, padded, thresholds
+from protocols.survey.versions import (
+    MOST_WINDOWS,
+    Counted,
+    Rolling,
+    as_written,
+    check_released,
+    foreign_keys,
+    in_order,
+    released,
+    with_fields,
+    written,
+)
 from protocols.survey.visits import Visits, visits_of
 
 Solution = Literal["smp", "spl", "rs+fd", "rs+rfd"]
@@ -28,6 +49,7 @@ MIN_EPS, MAX_EPS = 0.001, 20.0  # below, nothing can be learnt; above, nothing i
 MAX_COUNTERS = 1 << 20  # of one period: horizon times all values
 MAX_GRACE_PERIODS = 1000
 MAX_ONE_IN = 10_000
+MOST_HIDDEN = 10**9  # the largest number below which numbers are not shown
 MOST_USUAL_NOWCASTS = 200  # values and groups: they take a tenth of a second in each period
 
 
@@ -63,9 +85,18 @@ class Central(Strict):
     per: Duration = timedelta(weeks=1)
 
 
-class Survey(Strict):
-    """The terms of one collection."""
+LISTS = ("numbers", "new", "tables", "rolling")
+"""What is released with noise."""
 
+
+class Survey(Strict):
+    """The terms of one collection.
+
+    `version` is that of the terms; 2 stands for version 1, too. Texts do not have it: it follows from where a text was
+    read. Stored surveys of version 3 have it.
+    """
+
+    version: Literal[2, 3] = Field(2, description="the version of the terms; texts do not have it")
     id: str = Field(pattern=ID_PATTERN)
     title: Text = ""
     description: Text = ""
@@ -83,9 +114,14 @@ class Survey(Strict):
     visitors: Visitors | None = Field(None, json_schema_extra=_also_a_name)
     clock: Literal["wall", "source"] = "wall"
     grace: Duration = Field(timedelta(0), json_schema_extra={"default": "0s"})
-    minimum: int = Field(0, ge=0, le=10**9)
+    minimum: int = Field(0, ge=0, le=MOST_HIDDEN)
+    publish_from: int | None = Field(None, ge=0, le=MOST_HIDDEN)
     memo_cap: int | None = Field(None, ge=1, le=MAX_VALUES)
     presence_epsilon: Annotated[float, Field(ge=MIN_EPS, le=MAX_EPS), BeforeValidator(_budget)] | None = None
+    numbers: tuple[ReleasedOf, ...] | None = Field(None, min_length=1)
+    new: tuple[ReleasedOf, ...] | None = None
+    tables: tuple[ReleasedOf, ...] | None = None
+    rolling: tuple[Rolling, ...] | None = Field(None, max_length=MOST_WINDOWS)
     central: Central | None = None
     devices: int | None = Field(None, ge=1, le=10**10)
     forecast: ForecastPlan | None = None
@@ -99,6 +135,36 @@ class Survey(Strict):
     contact: Text = ""
     attributes: tuple[Attribute, ...] = Field(min_length=1, max_length=64)
     crosses: tuple[Cross, ...] = Field((), max_length=64)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _read(cls, data: Any) -> Any:
+        """Bring the keys of the version to the names of the fields. Keys of another version are refused."""
+        if not isinstance(data, dict):
+            return data
+        version = 3 if data.get("version") == 3 else 2
+        for _, problem in foreign_keys(data, version):
+            raise ValueError(problem)
+        return with_fields(data, version)
+
+    @model_serializer(mode="wrap")
+    def _write(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        return as_written(dump(self), self.version)
+
+    @field_validator("numbers", "new", "tables")
+    @classmethod
+    def _order(cls, given: tuple[ReleasedOf, ...] | None) -> tuple[ReleasedOf, ...] | None:
+        """However a list is written, its terms are the same."""
+        return None if given is None else in_order(given)
+
+    @field_validator("rolling")
+    @classmethod
+    def _order_windows(cls, given: tuple[Rolling, ...] | None) -> tuple[Rolling, ...] | None:
+        if given is None:
+            return None
+        if len(set(given)) < len(given):
+            raise ValueError("the list has a window twice; name it once")
+        return tuple(sorted(given, key=lambda window: (window.days, window.every)))
 
     @field_validator("time_zone", mode="before")
     @classmethod
@@ -128,14 +194,41 @@ class Survey(Strict):
         if self.visitors is not None:
             self.visitors.check(self.period)
             if self.horizon > 1:
-                raise ValueError(f"horizon: {self.horizon} counts by gaps, and visitors by the calendar; leave one out")
+                what = f"{self.key('horizon')}: {self.horizon}"
+                raise ValueError(f"{what} counts by gaps, and visitors by the calendar; leave one out")
         counters = len(self.visits.cells) * sum(attribute.k for attribute in self.asked)
         if counters > MAX_COUNTERS:
+            key = self.key("horizon")
             raise ValueError(
-                f"horizon: {self.horizon} makes {counters} counters a period; at most {MAX_COUNTERS}: "
-                "choose a shorter horizon or fewer values"
+                f"{key}: {self.horizon} makes {counters} counters a period; at most {MAX_COUNTERS}: "
+                f"choose a shorter {key} or fewer values"
             )
+        self._check_presence()
         return self
+
+    def _check_presence(self) -> None:
+        """What version 3 says about what published numbers tell of who came: noise, or exact numbers."""
+        if self.publish_from is not None and self.presence_epsilon is not None:
+            raise ValueError("publish_from and presence_epsilon: numbers are exact, or have noise; keep one of both")
+        if self.publish_from and self.sends_memo:
+            raise ValueError(
+                f"publish_from: {self.publish_from} and a memo that is sent: tables of two periods could differ by "
+                f"the answer of one device; {self._instead_of_memos}"
+            )
+        stated = [key for key in LISTS if getattr(self, key) is not None]
+        if stated and self.presence_epsilon is None:
+            raise ValueError(
+                f"{stated[0]}: it says which numbers get noise, and belongs to presence_epsilon; leave it out, or "
+                "write presence_epsilon: 1"
+            )
+        if stated:
+            check_released(self.counted, self.released)
+
+    @property
+    def _instead_of_memos(self) -> str:
+        if any(attribute.placed for attribute in self.attributes):
+            return "add geo (and eps_1, if there are other attributes), or write publish_from: 0"
+        return "add eps_1, or use presence_epsilon"
 
     def _check_time(self) -> None:
         if not 1970 <= self.start.year < 2200 or self.start.microsecond:
@@ -224,7 +317,7 @@ class Survey(Strict):
 
     def _check_questions(self) -> None:
         for attribute in (attribute for attribute in self.attributes if attribute.several is not None):
-            check_set(attribute)
+            check_set(attribute, self.key_of_attributes("several"))
             if self.solution != "smp":
                 raise ValueError(f"attribute {attribute.name!r}: sets are asked with solution: smp only; change it")
         for attribute in (attribute for attribute in self.attributes if attribute.mechanism == "threshold"):
@@ -290,15 +383,61 @@ class Survey(Strict):
     def declared_terms(self) -> dict[str, Any]:
         """The terms as declared. Texts for people and how results are shown are not terms; defaults are left out."""
         shown: Any = dict.fromkeys(
-            ("title", "description", "contact", "forecast", "nowcast", "areas", "signature"), True
+            ("version", "title", "description", "contact", "forecast", "nowcast", "areas", "signature"), True
         )
         shown["attributes"] = {"__all__": {"groups", "role", "quantiles", "correction", "areas"}}
+        shown |= dict.fromkeys(self._usual_lists, True)
         terms = self.model_dump(mode="json", exclude_defaults=True, exclude=shown)
         for attribute in terms["attributes"]:
             if "grid" in attribute:  # the names of its cells follow from it
                 del attribute["values"]
         terms["start"] = self.start.astimezone(UTC).isoformat()
         return terms
+
+    @property
+    def _usual_lists(self) -> list[str]:
+        """The lists that are written as they are without being written: no part of the terms."""
+        usual = released(self.counted, self.numbers, None, None, None)
+        without = {"numbers": self.counted.names, "new": usual.new, "tables": usual.tables, "rolling": ()}
+        return [key for key, value in without.items() if getattr(self, key) == value]
+
+    @property
+    def terms_version(self) -> int:
+        """The version that the terms carry: 1 where they have no key that came with version 2."""
+        if self.version == 3:
+            return 3
+        return 2 if self.has_new_keys else 1
+
+    def key(self, field: str) -> str:
+        """A key of the survey as its version calls it."""
+        return written("Survey", field, self.version) or field
+
+    def key_of_attributes(self, field: str) -> str:
+        """A key of its attributes as its version calls it."""
+        return written("Attribute", field, self.version) or field
+
+    @property
+    def threshold(self) -> int:
+        """Exact numbers below it are not published; 0 where all are, or where noise protects presence."""
+        if self.presence_epsilon is not None:
+            return 0
+        return (self.publish_from or 0) if self.version == 3 else self.minimum
+
+    @property
+    def presence_is_decided(self) -> bool:
+        """Whether the survey says if numbers of visitors have noise or are exact. Versions 1 and 2 always do."""
+        named = self.publish_from is not None or self.presence_epsilon is not None
+        return named or self.version < 3
+
+    @property
+    def counted(self) -> Counted:
+        """What is counted of visitors."""
+        return Counted.of(self.period, self.horizon, self.units)
+
+    @property
+    def released(self) -> Released:
+        """What is released with noise. Surveys of versions 1 and 2 have the defaults."""
+        return released(self.counted, self.numbers, self.new, self.tables, self.rolling)
 
     @property
     def ahead(self) -> int:
@@ -318,16 +457,6 @@ class Survey(Strict):
     def units(self) -> tuple[Unit, ...]:
         """The calendar units in which unique devices are counted; none where they are counted by gaps."""
         return () if self.visitors is None else self.visitors.units
-
-    @property
-    def released(self) -> Released:
-        """Of which windows numbers and tables are released, where they have noise."""
-        return usual_release(self.units, self.horizon, self.period)
-
-    @property
-    def threshold(self) -> int:
-        """Exact numbers below it are not published; 0 where all are, or where noise protects presence."""
-        return 0 if self.presence_epsilon is not None else self.minimum
 
     @property
     def releases_windows(self) -> bool:

@@ -46,22 +46,6 @@ class Released:
     rolling: tuple[RollingWindow, ...] = ()
 
 
-def usual_release(units: Sequence[str], horizon: int, period: timedelta) -> Released:
-    """What is released where a survey has no lists: numbers of periods and units, new devices of the largest, answers.
-
-    `units` are those of a survey that counts visitors by the calendar; otherwise its `horizon` limits them.
-
-    >>> usual_release(("week", "ever"), 1, DAY)
-    Released(numbers=('period', 'week'), new=('week',), tables=('period',), rolling=())
-    >>> usual_release((), 6, DAY)
-    Released(numbers=('period',), new=('period',), tables=('period',), rolling=())
-    """
-    longer = units_of_release(units, horizon, period)
-    numbers: tuple[ReleasedOf, ...] = ("period", *longer)
-    knows_new = "ever" in units if units else horizon > 1
-    return Released(numbers, numbers[-1:] if knows_new else (), ("period",))
-
-
 def units_of_release(units: Sequence[str], horizon: int, period: timedelta) -> tuple[ReleasedOf, ...]:
     """The calendar units that a survey can release: its own, or whole days and weeks as far as the horizon reaches."""
     if units:

@@ -38,9 +38,9 @@ def padded(attribute: Attribute) -> Padded:
     return Padded.model_construct(**given, values=values, items=attribute)
 
 
-def check_set(attribute: Attribute) -> None:
-    """Raise ValueError if an attribute cannot be one of sets."""
-    where, several = f"attribute {attribute.name!r}: several", attribute.several
+def check_set(attribute: Attribute, key: str) -> None:
+    """Raise ValueError if an attribute cannot be one of sets. `key` is what the survey calls `several`."""
+    where, several = f"attribute {attribute.name!r}: {key}", attribute.several
     assert several is not None
     if several == 1:
         raise ValueError(f"{where} is 1; leave it out, and list a value for none")

@@ -1,6 +1,7 @@
 """Surveys from text and back, with errors that name the line, the key, the value and the fix."""
 
 import re
+from collections.abc import Callable, Mapping
 from datetime import timedelta
 from difflib import get_close_matches
 from typing import Any, get_args
@@ -13,8 +14,9 @@ from pydantic_core import ErrorDetails
 from protocols.errors import SurveyError
 from protocols.scheme import Scheme, confined_to
 from protocols.survey.attribute import Attribute
-from protocols.survey.model import Survey
+from protocols.survey.model import ID_PATTERN, Survey
 from protocols.survey.names import format_duration
+from protocols.survey.versions import foreign_keys, version_of_new_texts, written, written_path
 from protocols.survey_text.beside import ReadBeside, fill_in_cells, fill_in_values
 from protocols.survey_text.plain_yaml import Document, NotPlain, read_yaml
 
@@ -32,6 +34,14 @@ WIDTH = 110
 MOST_PROBLEMS = 20
 
 
+CountedVersion = Callable[[str], int | None]
+"""The version of the terms under which a survey of this id is counted already; None if nobody counts it."""
+
+
+def counted_nowhere(survey: str) -> None:
+    """Where nothing is counted, every text is that of a new survey."""
+
+
 class _Dumper(yaml.SafeDumper):
     """Keys below each other, lists in one line."""
 
@@ -39,10 +49,20 @@ class _Dumper(yaml.SafeDumper):
 _Dumper.add_representer(list, lambda dumper, data: dumper.represent_sequence("tag:yaml.org,2002:seq", data, True))
 
 
-def parse_survey(text: str, source: str = "survey", read_beside: ReadBeside | None = None) -> Survey:
+def parse_survey(
+    text: str,
+    source: str = "survey",
+    read_beside: ReadBeside | None = None,
+    *,
+    counted: CountedVersion = counted_nowhere,
+    version: int | None = None,
+) -> Survey:
     """A survey from YAML (or JSON) text. Raises SurveyError, and nothing else, whatever the text.
 
     `read_beside` reads a file of values beside the survey's; None if the text is not that of a file.
+
+    A survey that is `counted` already keeps the version of its terms. Other texts are of `version`, by default the one
+    of new texts.
 
     >>> survey = parse_survey('''
     ... id: buttons
@@ -62,25 +82,49 @@ def parse_survey(text: str, source: str = "survey", read_beside: ReadBeside | No
         raise SurveyError(f"{source}: {error}", error.hint) from None
     if not isinstance(document.data, dict):
         raise SurveyError(f"{source}: expected keys and values", "start from `hearsay survey new`")
+    version = _counted_version(document.data, counted) or version or version_of_new_texts()
+    _refuse_foreign_keys(document, source, version)
     fill_in_values(document.data, source, read_beside)
     fill_in_cells(document.data, source, read_beside)
     with confined_to(source):
         try:
-            survey = Survey.model_validate(document.data)
+            survey = Survey.model_validate(document.data | {"version": version})
             Scheme(survey)  # what mechanisms cannot do is found by compiling
         except ValidationError as error:
             raise SurveyError(
-                f"{source}: {explain(error, document)}", "docs/survey-reference.md explains every key"
+                f"{source}: {explain(error, document, version=version)}", "docs/survey-reference.md explains every key"
             ) from None
         except SurveyError as error:
             raise SurveyError(f"{source}: {error.message}", error.hint) from None
     return survey
 
 
-def explain(error: ValidationError, document: Document, model: type[BaseModel] = Survey) -> str:
+def _counted_version(data: dict[str, Any], counted: CountedVersion) -> int | None:
+    """The version of a survey that is counted already. Only an id is asked for: it becomes part of a path."""
+    survey = data.get("id")
+    named = isinstance(survey, str) and re.fullmatch(ID_PATTERN, survey) is not None
+    return counted(str(survey)) if named else None
+
+
+def _refuse_foreign_keys(document: Document, source: str, version: int) -> None:
+    """Refuse a text with keys that its version does not have."""
+    if "version" in document.data:
+        line = document.line(("version",))
+        what = f"{source}: line {line}: version: unknown key; a text does not say which version it is"
+        raise SurveyError(what, "leave it out")
+    problems = list(foreign_keys(document.data, version))[:MOST_PROBLEMS]
+    if problems:
+        lines = [f"line {document.line(path)}: {problem}" for path, problem in problems]
+        raise SurveyError(f"{source}: " + "\n".join(lines), "docs/survey-reference.md explains every key")
+
+
+def explain(
+    error: ValidationError, document: Document, model: type[BaseModel] = Survey, version: int | None = None
+) -> str:
     """The problems that validation found in a document of a model, one a line."""
+    version = version or version_of_new_texts()
     problems = _shown_problems(error.errors(include_url=False))
-    lines = [_explain(problem, document, model) for problem in problems[:MOST_PROBLEMS]]
+    lines = [_explain(problem, document, model, version) for problem in problems[:MOST_PROBLEMS]]
     return "\n".join([*lines, *([f"and {len(problems) - MOST_PROBLEMS:,} more"] if problems[MOST_PROBLEMS:] else [])])
 
 
@@ -101,24 +145,36 @@ def format_survey(survey: Survey) -> str:
     if survey.time_zone is not None:
         given["time_zone"] = survey.time_zone.name
     lines = []
-    for name, field in Survey.model_fields.items():
+    for key, field in keys_of(Survey, survey.version).items():
         lines.append(f"# {field.description}")
-        if name == "attributes":
-            about = (f"#   {name}: {field.description}" for name, field in Attribute.model_fields.items())
-            lines += [*about, "attributes:", *map(_attribute, survey.attributes)]
+        if key == "attributes":
+            attributes = (_attribute(attribute, survey.version) for attribute in survey.attributes)
+            lines += [*_about_attributes(survey.version), "attributes:", *attributes]
         else:
-            lines.append(_yaml({name: given[name]}) if name in given else f"# {_yaml({name: _default(field)})}")
+            lines.append(_yaml({key: given[key]}) if key in given else f"# {_yaml({key: _default(field)})}")
     return "\n".join(lines) + "\n"
 
 
-def _attribute(attribute: Attribute) -> str:
+def keys_of(model: type[BaseModel], version: int) -> dict[str, FieldInfo]:
+    """The keys of a model in texts of a version, each with its field."""
+    fields = model.model_fields.items()
+    keys = ((written(model.__name__, name, version), field) for name, field in fields)
+    return {key: field for key, field in keys if key is not None}
+
+
+def _about_attributes(version: int) -> list[str]:
+    return [f"#   {key}: {field.description}" for key, field in keys_of(Attribute, version).items()]
+
+
+def _attribute(attribute: Attribute, version: int) -> str:
     implied = {"values"} if attribute.ordered or attribute.grid is not None else set()
-    text = _yaml(attribute.model_dump(mode="json", exclude_defaults=True, exclude=implied))
+    given = attribute.model_dump(mode="json", exclude_defaults=True, exclude=implied)
+    text = _yaml({written("Attribute", name, version): value for name, value in given.items()})
     return "  - " + text.replace("\n", "\n    ")
 
 
-def _yaml(data: dict[str, Any]) -> str:
-    text: str = yaml.dump(data, Dumper=_Dumper, allow_unicode=True, sort_keys=False, width=WIDTH)
+def _yaml(data: Mapping[Any, Any]) -> str:
+    text: str = yaml.dump(dict(data), Dumper=_Dumper, allow_unicode=True, sort_keys=False, width=WIDTH)
     return text.rstrip("\n")
 
 
@@ -133,18 +189,19 @@ def _shown_problems(problems: list[ErrorDetails]) -> list[ErrorDetails]:
     return problems
 
 
-def _explain(problem: ErrorDetails, document: Document, root: type[BaseModel]) -> str:
+def _explain(problem: ErrorDetails, document: Document, root: type[BaseModel], version: int) -> str:
     """One problem: where, what was given, what is wrong, what would be right."""
-    path, message = problem["loc"], KINDS.get(problem["type"], problem["msg"].removeprefix("Value error, "))
+    path = written_path(problem["loc"], version) if root is Survey else problem["loc"]
+    message = KINDS.get(problem["type"], problem["msg"].removeprefix("Value error, "))
     line = document.line(path[:-1] if problem["type"] == "missing" else path)
     where = f"line {line}: " if line is not None else ""
     if problem["type"] == "value_error" and (not path or (path[0] == "attributes" and len(path) == 2)):
         return where + message  # our messages about a whole survey or attribute name their keys
     key = where + _key(path, document.data)
-    model, field = _field(path, root)
+    model, field = _field(problem["loc"], root)
     meaning = f" ({field.description})" if field is not None else ""
     if problem["type"] == "extra_forbidden":
-        known = list(model.model_fields)
+        known = list(keys_of(model, version))
         near = get_close_matches(str(path[-1]), known, n=1)
         return f"{key}: unknown key; " + (f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}")
     if problem["type"] == "missing":

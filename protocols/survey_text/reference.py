@@ -14,6 +14,7 @@ from protocols.survey.calendar import Visitors
 from protocols.survey.crosses import Cross
 from protocols.survey.grid import Grid, Reach
 from protocols.survey.model import Central, Survey
+from protocols.survey.versions import Rolling, version_of_new_texts, written
 
 USES: dict[Use, str] = {
     "one-shot": "`eps`",
@@ -25,17 +26,32 @@ USES: dict[Use, str] = {
 """What a survey writes to use a mechanism this way."""
 
 
-def json_schema() -> dict[str, Any]:
-    """The JSON Schema of a survey file, for editors that complete and check YAML."""
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **Survey.model_json_schema()}
+def json_schema(version: int | None = None) -> dict[str, Any]:
+    """The JSON Schema of a survey file, for editors that complete and check YAML; by default of a new one."""
+    version = version or version_of_new_texts()
+    schema = Survey.model_json_schema()
+    _rename(schema, Survey, version)
+    _rename(schema["$defs"]["Attribute"], Attribute, version)
+    if version < 3:
+        del schema["$defs"]["Rolling"]
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}
 
 
-def reference() -> str:
+def _rename(schema: dict[str, Any], model: type[BaseModel], version: int) -> None:
+    """Give the properties of a model's schema the keys that they have in texts of a version."""
+    named = {field: written(model.__name__, field, version) for field in schema["properties"]}
+    schema["properties"] = {key: schema["properties"][field] for field, key in named.items() if key is not None}
+
+
+def reference(version: int | None = None) -> str:
     """docs/survey-reference.md: the text beside this file, with tables of what models and the catalogue say."""
-    models = (Survey, Attribute, Cross, Visitors, Central, ForecastPlan, NowcastPlan, Span, Grid, Reach)
+    version = version or version_of_new_texts()
+    models: list[type[BaseModel]] = [Survey, Attribute, Cross, Visitors, Central]
+    models += [ForecastPlan, NowcastPlan, Span, Grid, Reach]
     mechanisms = [f"| `{name}` | always | {summary} |" for name, summary in CHOOSERS.items()]
     mechanisms += [f"| `{record.name}` | {fits(record)} | {record.summary} |" for record in RECORDS.values()]
-    tables = {model.__name__: "\n".join(_table(model)) for model in models}
+    tables = {model.__name__: "\n".join(_table(model, version)) for model in models}
+    tables["Released"] = _about_released(version)
     text = resources.files("protocols.survey_text").joinpath("reference.txt").read_text("utf-8")
     return Template(text).substitute(tables, mechanisms="\n".join(mechanisms))
 
@@ -51,8 +67,17 @@ def fits(record: MechanismRecord) -> str:
     return ", ".join([*uses, *needs])
 
 
-def _table(model: type[BaseModel]) -> Iterator[str]:
+def _about_released(version: int) -> str:
+    """The part about what is released with noise, which version 3 has."""
+    if version < 3:
+        return ""
+    text = resources.files("protocols.survey_text").joinpath("released.txt").read_text("utf-8")
+    return Template(text).substitute(Rolling="\n".join(_table(Rolling, version)))
+
+
+def _table(model: type[BaseModel], version: int) -> Iterator[str]:
     schema = model.model_json_schema()
+    _rename(schema, model, version)
     yield from ("| key | what to write | default | meaning |", "|---|---|---|---|")
     for key, entry in schema["properties"].items():
         default = "required" if key in schema.get("required", ()) else _shown(entry.get("default"))

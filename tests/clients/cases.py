@@ -4,6 +4,7 @@ import hmac
 import json
 import sys
 import tempfile
+from base64 import b64encode
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from functools import cache
@@ -14,12 +15,14 @@ from types import SimpleNamespace
 from typing import Any
 from warnings import catch_warnings
 
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
 from hearsay_device import Device, DeviceError, Limits
 from hearsay_device.draws import parts
 from hearsay_device.terms import UNITS, read_terms
 from protocols.mechanisms import RECORDS, Use
 from protocols.scheme import Scheme
-from tests.helpers.surveys import of_size, scheme_with, sets_of
+from tests.helpers.surveys import of_size, scheme_with, sets_of, third
 
 BUDGETS: dict[Use, dict[str, Any]] = {
     "one-shot": {"eps": 1.0},
@@ -100,10 +103,15 @@ def _pair(mechanism: str, use: Use, budgets: dict[str, Any]) -> Scheme:
     return scheme_with(*(of_size(k, name, mechanism=mechanism, **more) for name, k in sizes.items()), **budgets)
 
 
+def third_cases() -> list[tuple[str, Scheme]]:
+    """Surveys of version 3: their reports are those of version 2, but for the fingerprint and what is drawn with it."""
+    return [(name, _of_its_version(**terms)) for name, terms in DATA["version 3"].items()]
+
+
 @cache
 def table_cases() -> dict[str, Scheme]:
     """All of them."""
-    return dict([*cases(), *local_cases(), *place_cases(), *set_cases()])
+    return dict([*cases(), *local_cases(), *place_cases(), *set_cases(), *third_cases()])
 
 
 def zone_year() -> Iterator[tuple[str, Scheme]]:
@@ -132,9 +140,42 @@ def scenarios() -> Iterator[dict[str, Any]]:
 
 
 def hostile() -> dict[str, Any]:
-    """Good terms; where they are changed and to what, and the code of the refusal; null: they may be joined."""
-    terms = {name: _compiled(**terms).terms.decode() for name, terms in DATA["hostile"]["terms"].items()}
-    return {"terms": terms, "changes": DATA["hostile"]["changes"]}
+    """Good terms; where they are changed and to what, and the code of the refusal; null: they may be joined.
+
+    The changes under `signed` are of the terms that the vectors have under this name.
+    """
+    given = DATA["hostile"]
+    terms = {name: _compiled(**terms).terms.decode() for name, terms in given["terms"].items()}
+    return {"terms": terms, "signed": given["signed"], "changes": given["changes"]}
+
+
+AUTHOR = Ed25519PrivateKey.from_private_bytes(sha256(b"the author of the vectors").digest())
+
+
+def signed() -> list[dict[str, Any]]:
+    """Terms of every version, with all pins that are taken for them, and the signature of an author."""
+    author = b64encode(AUTHOR.public_key().public_bytes_raw()).decode()
+    return [
+        {
+            "name": name,
+            "terms": scheme.terms.decode(),
+            "fingerprint": scheme.fingerprint,
+            "pins": sorted({scheme.pin, scheme.digest}, key=len),
+            "author": author,
+            "signature": b64encode(AUTHOR.sign(scheme.signed)).decode(),
+        }
+        for name, scheme in signed_cases().items()
+    ]
+
+
+@cache
+def signed_cases() -> dict[str, Scheme]:
+    return {name: _of_its_version(**terms) for name, terms in DATA["signed"].items()}
+
+
+def _of_its_version(attributes: list[dict[str, Any]], version: int = 2, **terms: Any) -> Scheme:
+    compiled = third if version == 3 else scheme_with
+    return compiled(*attributes, **terms)
 
 
 FILE = Path(__file__).parents[2] / "clients" / "vectors.json"
@@ -154,6 +195,7 @@ def made() -> dict[str, Any]:
         "questions": [_questions(name, scheme) for name, scheme in table_cases().items() if name in ASKED],
         "flags": _flags(),
         "hostile": hostile(),
+        "signed": signed(),
     }
 
 
@@ -224,7 +266,7 @@ def _done(device: Device, case: dict[str, Any], step: dict[str, Any], drawn: Dra
     survey = step.get("survey", "")
     if step["do"] == "join":
         terms = read_terms(case["terms"][survey].encode())
-        pin = terms.fingerprint if step.get("pinned") else None
+        pin = terms.pin if step.get("pinned") else None
         credential = step.get("credential")
         device.join(case["terms"][survey].encode(), pin=pin, trust_first_use=True, credential=credential)
         now = datetime.fromisoformat(step["now"]).timestamp()

@@ -65,6 +65,16 @@ def _document(path: Path) -> str:
         return str(base.execute("select document from state").fetchone()[0])
 
 
+def store(library: str, path: Path, document: dict[str, Any]) -> None:
+    """Put another document into the file of a device that is not open."""
+    text = json.dumps(document)
+    if library == "javascript":
+        path.write_text(text)
+        return
+    with closing(sqlite3.connect(path)) as base, base:
+        base.execute("update state set document = ?", (text,))
+
+
 class Driver:
     """clients/javascript/tests/driver.js."""
 
@@ -128,7 +138,7 @@ class JavaScriptDevice:
         for seconds in outcome.get("waited") or ():
             self._clock.wait(seconds)
         if "refused" in outcome:
-            error = DeviceError(outcome["refused"], outcome["message"])
+            error = DeviceError(outcome["refused"], outcome["message"])  # its message has the hint
             error.again_at = _seconds(outcome.get("againAt"))
             raise error
         return outcome.get("is")
@@ -148,10 +158,18 @@ class JavaScriptDevice:
         )
 
     def join(
-        self, terms: bytes, *, pin: str | None = None, trust_first_use: bool = False, credential: bool | None = None
+        self,
+        terms: bytes,
+        *,
+        pin: str | None = None,
+        author: str | None = None,
+        signature: str | None = None,
+        trust_first_use: bool = False,
+        credential: bool | None = None,
     ) -> str:
-        pinned = {} if pin is None else {"pin": pin}
-        options = {**pinned, "trustFirstUse": trust_first_use, "credential": credential}
+        options: dict[str, Any] = {"trustFirstUse": trust_first_use, "credential": credential}
+        given = {"pin": pin, "author": author, "signature": signature}
+        options |= {name: text for name, text in given.items() if text is not None}
         return str(self._done("join", terms.decode(), options))
 
     def preview(self, survey: str, values: Any) -> Report:

@@ -4,7 +4,6 @@ With a defect, the report that the library settled is changed, or what the libra
 """
 
 import json
-import sqlite3
 import sys
 from hashlib import sha256
 from pathlib import Path
@@ -14,7 +13,7 @@ from urllib.request import Request, urlopen
 
 from hearsay_device import DeviceError, Limits
 from tests.clients.cases import ANY
-from tests.clients.libraries import Clock, open_device, stored
+from tests.clients.libraries import Clock, open_device, store, stored
 
 MANY = "--devices 150 --periods 4"
 DEFECTS = {
@@ -77,14 +76,7 @@ def send_changed(device: Any, told: dict[str, Any], defect: str) -> None:
 
 def forget_keys(library: str, path: Path) -> None:
     """Memos are derived from the keys of questions: without them they are drawn anew."""
-    text = json.dumps({**stored(library, path), "keys": {}})
-    if library == "javascript":
-        path.write_text(text)
-        return
-    base = sqlite3.connect(path)
-    with base:
-        base.execute("update state set document = ?", (text,))
-    base.close()
+    store(library, path, {**stored(library, path), "keys": {}})
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from hashlib import sha256
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -121,6 +122,7 @@ def test_a_device_in_javascript_that_was_killed_at_any_operation_on_files_goes_o
 # The JavaScript library in a browser, and the programs of the READMEs against `hearsay serve`: they are counted.
 CLIENTS = Path(__file__).parents[2] / "clients"
 SURVEY = (Path(__file__).parent / "lunch.yaml").read_text()
+PIN_OF_READMES = "7fd0611576e99a5cf415e8b345a223286101a8a8f33249ee70d1aae90eecf915"
 
 
 @dataclass
@@ -136,7 +138,8 @@ class Lunch:
         (program,) = re.findall(rf"```{kind}\n(.*?)```", (CLIENTS / language / "README.md").read_text(), re.DOTALL)
         assert len(program.splitlines()) <= 10
         address = re.sub(r"https://[a-z.]+", f"http://127.0.0.1:{self.server.port}", program)
-        return address.replace("7fd0611576e99a5cf415e8b345a22328", self.scheme.fingerprint)
+        assert PIN_OF_READMES in address
+        return address.replace(PIN_OF_READMES, sha256(self.scheme.terms).hexdigest())
 
     def counted(self) -> int:
         """Ends the server; how many reports it has taken."""

@@ -130,7 +130,12 @@ def dashboard(running: Cluster) -> int:
     panels = json.loads((DEPLOY / "monitoring" / "dashboard.json").read_text())["panels"]
     # Every period is closed, nothing is lost or quarantined, no survey here has forecasts, and the gateway was started
     # again after it refused something.
-    quiet = {"Open periods", "Tokens of open periods", "Not read on, and lost", "Surveys that are quarantined, and refused results"}
+    quiet = {
+        "Open periods",
+        "Tokens of open periods",
+        "Not read on, and lost",
+        "Surveys that are quarantined, and refused results",
+    }
     quiet |= {"Numbers outside of their forecast", "Requests that gateways refuse"}
     # A rate needs two scrapes.
     wait(lambda: not empty(running, panels) - quiet, SCRAPE_SECONDS, f"numbers in all panels but {sorted(quiet)}")

@@ -2,6 +2,7 @@
 
 import json
 from contextlib import closing
+from hashlib import sha256
 from pathlib import Path
 from threading import Thread, Timer
 
@@ -15,6 +16,7 @@ from protocols.wire import FRAME, REPORT, Frame, Reason, encode_frame, rows_fram
 from protocols.wire.report import read_report
 from stream_app.local import LocalStore
 from tests.gateway.world import SCHEME, KeepingLog, Moment, embedded, report, scheme, serving
+from tests.helpers.surveys import third
 from views.reading import Results
 
 DAY = 86_400
@@ -117,6 +119,16 @@ def test_terms_are_the_bytes_that_the_fingerprint_is_made_of_and_can_be_cached()
         listed = served.ask("GET", "/v1/surveys").json["surveys"]
         assert listed == [{"id": "buttons", "title": "", "fingerprint": SCHEME.fingerprint}]
         assert served.ask("GET", "/v1/surveys/none").status == 404
+
+
+def test_a_survey_of_version_3_is_listed_with_its_pin() -> None:
+    last = third({"name": "a", "values": ["x", "y"]}, id="last", eps=1, publish_from=0)
+    with serving(KeepingLog(), [SCHEME, last]) as served:
+        listed = {each["id"]: each for each in served.ask("GET", "/v1/surveys").json["surveys"]}
+        terms = served.ask("GET", "/v1/surveys/last").body
+    assert listed["last"]["pin"] == sha256(terms).hexdigest()
+    assert listed["last"]["fingerprint"] == listed["last"]["pin"][:32]
+    assert "pin" not in listed["buttons"], "that of earlier versions is the fingerprint"
 
 
 def test_a_log_that_fails_is_answered_503_and_the_same_report_is_taken_later_and_refusals_are_counted() -> None:

@@ -93,13 +93,13 @@ def test_serve_leaves_out_one_of_several_files_and_says_why(plant: Callable[[], 
         file.write_text(format_survey(each.survey))
         files.append(file)
     with capture_logs() as logs:
-        schemes, refused = read_surveys(files)
+        schemes, refused = read_surveys(files, tmp_path)
     assert [each.survey.id for each in schemes] == ["good"]
     assert list(refused) == [str(files[0])] and WHY in refused[str(files[0])]
     assert [entry["file"] for entry in errors(logs)] == [str(files[0])]
     assert WHY in served(schemes, tmp_path, refused)
     with pytest.raises(SurveyDefect, match=WHY):
-        read_surveys(files[:1])
+        read_surveys(files[:1], tmp_path)
 
 
 def served(schemes: list[Scheme], directory: Path, refused: dict[str, str]) -> str:

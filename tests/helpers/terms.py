@@ -8,7 +8,9 @@ from protocols.wire.header import read_object
 
 def decode_terms(data: bytes) -> Scheme:
     """The survey of these terms, compiled again; raises SurveyError if that gives other terms."""
-    scheme = Scheme(Survey.model_validate(read_object(data)["declared"]))
+    resolved = read_object(data)
+    version = 3 if resolved["version"] == 3 else 2  # 1 follows from the keys
+    scheme = Scheme(Survey.model_validate(resolved["declared"] | {"version": version}))
     if scheme.terms != data:
         raise SurveyError(f"survey {scheme.survey.id!r}: the terms are not what its budgets resolve to")
     return scheme

@@ -21,6 +21,7 @@ from hearsay.survey_files import example_text
 from protocols.errors import FingerprintChanged, SurveyError, TopicError
 from protocols.scheme import Scheme
 from protocols.survey import Survey
+from protocols.survey.versions import keys
 from protocols.survey_text import parse_survey
 from protocols.wire import CLOCK, CONTENT_TYPE_HEADER, Clock, decode_clock
 from servers.settings import KafkaSettings
@@ -374,3 +375,29 @@ def test_texts_that_change_keep_the_time_of_the_first_publication(
     first, second = (record.timestamp for record in read_topic(kafka_settings, topics.surveys))
     assert first == second and before - 1 <= first / 1000 <= time.time()
     assert published(kafka_settings, topics)[survey.id].at == first / 1000
+
+
+def test_a_published_survey_keeps_the_version_of_its_terms(
+    type_in: Callable[..., Result],
+    kafka_settings: KafkaSettings,
+    topics: Topics,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Failure would look like: after an upgrade nobody can change the title of a survey that runs."""
+    file, later = tmp_path / "survey.yaml", tmp_path / "later.yaml"
+    file.write_text(example_text("mobility-week"))
+    before = json.loads(type_in("survey", "publish", str(file), "--json").stdout)
+    monkeypatch.setattr(keys, "NEW_TEXTS", 3)
+    file.write_text(example_text("mobility-week").replace("title: ", "title: Another "))
+    after = json.loads(type_in("survey", "publish", str(file), "--json").stdout)
+    assert after == before | {"published": True}
+    (facts,) = json.loads(type_in("survey", "check", str(file), "--kafka", kafka_settings.bootstrap, "--json").stdout)
+    assert facts["fingerprint"] == before["fingerprint"]
+    assert isinstance(type_in("survey", "check", str(file)).exception, SurveyError), "it is not counted here"
+    later.write_text(PLANS.replace("plans", "plans-3").replace("clock: source", "publish_from: 0"))
+    assert json.loads(type_in("survey", "publish", str(later), "--json").stdout)["pin"]
+    monkeypatch.setattr(keys, "NEW_TEXTS", 2)
+    assert json.loads(type_in("survey", "publish", str(later), "--json").stdout)["published"] is False
+    versions = {survey: known.survey.version for survey, known in published(kafka_settings, topics).items()}
+    assert versions == {before["survey"]: 2, "plans-3": 3}

@@ -26,9 +26,7 @@ SMALL = (
 )
 
 
-@pytest.fixture(
-    scope="module", params=["", ", minimum: 25"], ids=["exact", "few hidden"]
-)
+@pytest.fixture(scope="module", params=["", ", minimum: 25"], ids=["exact", "few hidden"])
 def data(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("people") / "data"
     survey = parse_survey(SURVEY.replace("horizon: 4", f"horizon: 4{request.param}"))

@@ -17,10 +17,10 @@ from producers.scenarios import scenario
 from protocols.errors import SurveyError
 from protocols.mechanisms import CHOOSERS, NAMES, RECORDS
 from protocols.scheme import Scheme
-from protocols.survey import Attribute, Cross, Survey
+from protocols.survey import Attribute, Cross, Rolling, Survey, version_of_new_texts
 from protocols.survey.attribute import Span
 from protocols.survey.grid import Grid, Reach
-from protocols.survey_text import format_survey, json_schema, parse_survey, reference
+from protocols.survey_text import format_survey, json_schema, keys_of, parse_survey, reference
 from protocols.survey_text.parsing import MOST_PROBLEMS
 from protocols.survey_text.plain_yaml import MAX_PARTS, MAX_TEXT
 from protocols.survey_text.reference import fits
@@ -141,11 +141,12 @@ HOSTILE: dict[str, tuple[str, str]] = {
 """Texts that are no plain YAML, and words of their refusals."""
 
 
+@pytest.mark.parametrize("version", [2, 3])
 @pytest.mark.parametrize("name", HOSTILE)
-def test_what_is_not_plain_yaml_is_refused(name: str) -> None:
+def test_what_is_not_plain_yaml_is_refused(name: str, version: int) -> None:
     text, word = HOSTILE[name]
     with pytest.raises(SurveyError) as error:
-        parse_survey(text, "s.yaml")
+        parse_survey(text, "s.yaml", version=version)
     assert word in error.value.message
 
 
@@ -180,14 +181,16 @@ def test_the_reference_in_the_documents_is_the_one_the_model_gives() -> None:
     assert (Path(__file__).parents[2] / "docs" / "survey-reference.md").read_text("utf-8") == reference()
 
 
-def test_every_key_and_every_mechanism_is_in_the_reference_and_in_the_json_schema() -> None:
-    models = (Survey, Attribute, Cross, Span, Grid, Reach)
-    text, fields = reference(), [field for model in models for field in model.model_fields.items()]
+@pytest.mark.parametrize("version", [2, 3])
+def test_every_key_and_every_mechanism_is_in_the_reference_and_in_the_json_schema(version: int) -> None:
+    models = (Survey, Attribute, Cross, Span, Grid, Reach, *([Rolling] if version == 3 else []))
+    text, fields = reference(version), [field for model in models for field in keys_of(model, version).items()]
     assert all(field.description for _, field in fields)
     assert [name for name in (*dict(fields), *NAMES) if f"| `{name}` |" not in text] == []
-    assert json_schema()["$defs"]["Attribute"]["properties"]["mechanism"]["enum"] == list(NAMES)
-    schema = json.loads(json.dumps(json_schema()))
-    assert list(schema["properties"]) == list(Survey.model_fields)
+    schema = json.loads(json.dumps(json_schema(version)))
+    assert schema["$defs"]["Attribute"]["properties"]["mechanism"]["enum"] == list(NAMES)
+    assert list(schema["properties"]) == list(keys_of(Survey, version))
+    assert list(schema["$defs"]["Attribute"]["properties"]) == list(keys_of(Attribute, version))
     assert schema["additionalProperties"] is False
     assert schema["properties"]["grace"]["default"] == "0s"
 
@@ -219,7 +222,7 @@ def test_what_the_reference_says_fits_is_what_compiles(mechanism: str, context: 
 def test_examples_show_and_explain_every_key(name: str) -> None:
     """Each key is set, or shown as a comment with its default, and some comment stands above it."""
     lines = EXAMPLES[name].splitlines()
-    for key in Survey.model_fields:
+    for key in keys_of(Survey, version_of_new_texts()):
         number = next((n for n, line in enumerate(lines) if line.removeprefix("# ").startswith(f"{key}:")), None)
         assert number is not None, f"{key} is not shown"
         while not lines[number - 1].startswith("#"):

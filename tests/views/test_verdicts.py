@@ -47,4 +47,3 @@ def test_rows_that_were_late_or_refused_may_be_those_that_are_missing() -> None:
 def test_where_small_numbers_are_not_published_counts_by_gap_are_not_either_and_nothing_flows() -> None:
     before, after = final(MINIMUM, 0, reports=8, gap=3), final(MINIMUM, 1, reports=20, gap=1)
     assert flow(MINIMUM, before, after) is None
-

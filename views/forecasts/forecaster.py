@@ -114,7 +114,7 @@ class Forecaster:
         smallest = min(map(self._scheme.answering_share, self._scheme.questions))
         cycle = [bool(np.isnan(seen[0, 0])) for seen in list(self._history)[-season:]]
         with np.errstate(invalid="ignore"):
-            few = visitors * smallest < survey.minimum
+            few = visitors * smallest < survey.threshold
         return np.asarray(few | np.resize(cycle, self._ahead))
 
     def _table(self, places: list[int], made: Floats, few: Mask, unexpected: Mask, newest: Floats) -> ForecastTable:

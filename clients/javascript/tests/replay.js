@@ -33,13 +33,13 @@ export async function replayed({ name, limits, terms, steps }, any, open, digest
 async function done(device, terms, { do: what, survey, pinned, credential, values }) {
   if (what === "join") {
     const bytes = new TextEncoder().encode(terms[survey]);
-    const pin = pinned ? (await internals.readTerms(bytes)).fingerprint : undefined;
+    const pin = pinned ? (await internals.readTerms(bytes)).pin : undefined;
     await device.join(bytes, { pin, trustFirstUse: true, credential });
   } else if (what === "settle") {
     const { report, unlisted } = await device.settle(survey, values);
     return { report, ...(unlisted.length ? { unlisted } : {}) };
   } else if (what === "explain") {
-    const { week, answers, metres, ...explained } = await device.explain();
+    const { week, answers, metres, presence, ...explained } = await device.explain();
     return { explained: rounded(explained) };
   } else await device[DO[what]](survey);
   return {};

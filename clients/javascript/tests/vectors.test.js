@@ -47,10 +47,13 @@ for (const [name, { start, period, time_zone: zone, units, reports }] of Object.
       assert.equal(calendar.flags(at, before, units).toString(16).padStart(2, "0"), flags, `period ${at} after ${before}`);
   });
 
-for (const { name, terms, path, value, delete: gone, refused } of vectors.hostile.changes)
+const goodTerms = { ...vectors.hostile.terms };
+for (const { name, terms } of vectors.signed) goodTerms[name] = terms;
+
+for (const { name, terms, path, value, delete: gone, refused } of [...vectors.hostile.changes, ...vectors.hostile.signed])
   test(`hostile terms are refused: ${name}`, () =>
     inDirectory(async (file) => {
-      const changed = JSON.parse(vectors.hostile.terms[terms]);
+      const changed = JSON.parse(goodTerms[terms]);
       const where = path.slice(0, -1).reduce((at, key) => at[key], changed);
       if (!gone) where[path.at(-1)] = value;
       else if (Array.isArray(where)) where.splice(path.at(-1), 1);
@@ -58,4 +61,20 @@ for (const { name, terms, path, value, delete: gone, refused } of vectors.hostil
       const joining = new Device(file, { limits: vectors.any }).join(JSON.stringify(changed), { trustFirstUse: true });
       if (refused === null) await joining;
       else await assert.rejects(joining, { name: "DeviceError", code: refused });
+    }));
+
+for (const { name, terms, fingerprint, pins, author, signature } of vectors.signed)
+  test(`terms are taken under their pins, and signed by their author: ${name}`, () =>
+    inDirectory(async (file) => {
+      const joined = async (how, options) => {
+        const device = new Device(`${file} ${how}`, { limits: vectors.any, now: () => Date.parse("2026-01-02T00:00:00Z") });
+        await device.join(terms, options);
+        return JSON.parse((await device.settle("test", {})).report).fingerprint;
+      };
+      for (const pin of pins) assert.equal(await joined(pin, { pin }), fingerprint);
+      assert.equal(await joined("signed", { author, signature }), fingerprint);
+      const wrong = [fingerprint.slice(1), pins.at(-1).slice(1), pins.at(-1).toUpperCase(), `${pins.at(-1)}0`, ""];
+      if (!pins.includes(fingerprint)) wrong.push(fingerprint);
+      for (const pin of wrong) await assert.rejects(joined("wrong", { pin }), { code: "pin" });
+      for (const pin of [null, undefined]) await assert.rejects(joined("none", { pin }), { code: "pin" });
     }));

@@ -12,7 +12,7 @@ from typing import Any
 from hearsay_device.draws import bits_of
 from hearsay_device.errors import keys, listed, need, not_terms, number, sum_to_1, text, whole
 
-ATTRIBUTE = "geo geo_inf grid mechanism name other parameter prior range several share values"
+ATTRIBUTE = "geo geo_inf grid mechanism name other parameter prior range share values"
 MAX_VALUES = 1 << 16
 MOST_VALUES = 1_000_000  # of answers with fresh hashes
 KEPT = 0.75  # cell sides from the middle of its last cell within which a device stays in it
@@ -24,7 +24,8 @@ class Attribute:
     """`span` are the first numbers of the values of a range; `rates`, what a cell side may cost, once and for ever."""
 
     def __init__(self, given: Any, solution: str, version: int) -> None:
-        keys(given, ATTRIBUTE, "attribute")
+        several = "several" if version < 3 else "multi_select"
+        keys(given, f"{ATTRIBUTE} {several}", "attribute")
         self.name = text(given["name"], "[a-z][a-z0-9_]{0,62}", "name")
         self.grid = Grid(given["grid"]) if "grid" in given else None
         self.values, self.span = _listed(given, self.grid)
@@ -35,8 +36,8 @@ class Attribute:
         self.rates = [_rate(given[key], self.grid, version) if key in given else None for key in ("geo", "geo_inf")]
         self.placed = self.rates != [None, None]
         need(not self.placed or solution == "smp", "geo")
-        self.several = whole(given["several"], 2, len(self.values) - 1, "several") if "several" in given else 1
-        need(self.several == 1 or (solution == "smp" and not (self.grid or self.span)), "several")
+        self.several = whole(given[several], 2, len(self.values) - 1, several) if several in given else 1
+        need(self.several == 1 or (solution == "smp" and not (self.grid or self.span)), several)
         self.prior = None
         need(("prior" in given) == (solution == "rs+rfd"), "prior")
         if "prior" in given:

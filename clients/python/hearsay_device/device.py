@@ -17,6 +17,7 @@ from hearsay_device.respondent import Entropy
 from hearsay_device.settling import Report, Values, report_of
 from hearsay_device.state import State
 from hearsay_device.terms import read_terms
+from hearsay_device.trust import require_pin, require_signature
 
 if TYPE_CHECKING:  # half of what importing this package would cost
     from hearsay_device.gateway import Gateway
@@ -77,10 +78,10 @@ class Device:
         has a moment of its own, drawn over what is left of its period and half of the survey's grace:
         so reports of one device do not follow each other. Call it again at `again_at`.
 
-        At the first use the survey's terms are fetched. `pin` is their fingerprint; `author` is the
-        public key of whoever signs them. Without both they are accepted from this machine only, or
-        with `trust_first_use`. `timeout` is for each request, in seconds; `bearer` is a credential,
-        if one is needed.
+        At the first use the survey's terms are fetched. `pin` is their hash (in versions 1 and 2 its
+        first 32 digits are enough); `author` is the public key of whoever signs them. Without both
+        they are accepted from this machine only, or with `trust_first_use`. `timeout` is for each
+        request, in seconds; `bearer` is a credential, if one is needed.
 
         `spread`: draw moments from so many seconds only, for an app that does not run for long; with
         0, one report is sent at once. `wait`: sleep for so long, if a report becomes due meanwhile.
@@ -123,11 +124,11 @@ class Device:
         """
         read = read_terms(terms)
         if author is not None:
-            read.require_signature(author, signature)
+            require_signature(read, author, signature)
         elif pin is None and not trust_first_use:
-            refuse("pin", f"survey {read.id!r}: its terms are not pinned", f"if right, give pin={read.fingerprint!r}")
-        if pin not in (None, read.fingerprint):
-            _refuse_pin(read.id)
+            refuse("pin", f"survey {read.id!r}: its terms are not pinned", f"if right, give pin={read.pin!r}")
+        if pin is not None:
+            require_pin(read, pin)
         require_within_budgets(read)
         read.verify()
         self._limits.check_terms(read)
@@ -187,9 +188,10 @@ class Device:
         `report` and `value`: how often the right one of two equally likely answers is guessed, from
         one report of a survey, and from all reports of a year about a value that stays as it is.
         `year`: how many answers were given, what they were charged, and what surveys have reserved;
-        a year is 365 days that the device has lived. `answers`: how many were ever given. `metres`:
-        how far apart the two positions are that are compared, by attribute that is a place. `shared`:
-        surveys that ask the same.
+        a year is 365 days that the device has lived. `answers`: how many were ever given. `presence`:
+        by survey, what published numbers tell about whether this device reported, as a chance and
+        in words. `metres`: how far apart the two positions are that are compared, by attribute that
+        is a place. `shared`: surveys that ask the same.
         """
         with self._change() as change:
             change.live()
@@ -209,8 +211,8 @@ class Device:
             joined = change.surveys.get(survey, {"terms": None})
         if joined["terms"] is None:
             return False
-        if pin not in (None, joined["fingerprint"]):
-            _refuse_pin(survey)
+        if pin is not None:
+            require_pin(read_terms(joined["terms"].encode()), pin)
         return True
 
     def _join_at(
@@ -266,7 +268,3 @@ class Device:
     def _drop_late(self, survey: str) -> None:
         with self._change() as change:
             change.drop_late(survey)
-
-
-def _refuse_pin(survey: str) -> None:
-    refuse("pin", f"survey {survey!r}: its terms are not those that were pinned", "do not answer it")

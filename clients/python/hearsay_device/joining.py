@@ -63,9 +63,11 @@ class Joining(Ledger):
     def join(self, terms: Terms, data: bytes, pinned: bool, credential: bool | None) -> None:
         """Keep terms that were verified; what they may charge in a year is reserved if they are `pinned`."""
         before = self.surveys.get(terms.id) or _never_joined(terms)
-        if before["fingerprint"] != terms.fingerprint:
+        kept = before["terms"]
+        # Whole terms are compared where they are kept: the fingerprint has half of their hash.
+        if before["fingerprint"] != terms.fingerprint or kept not in (None, data.decode()):
             refuse("changed", f"the terms of survey {terms.id!r} have changed", "do not answer it")
-        if before["terms"] is not None:
+        if kept is not None:
             return
         joined = {**before, "owed": [], "terms": data.decode(), "credential": credential}
         self.surveys[terms.id] = joined

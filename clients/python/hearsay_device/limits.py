@@ -6,13 +6,14 @@ from collections import namedtuple
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from itertools import product
-from math import comb, exp, expm1, inf, isfinite, log, log1p, log2
+from math import comb, expm1, inf, isfinite, log, log1p, log2
 from operator import mul
 from typing import Any, Callable, NamedTuple
 
 from hearsay_device.clock import day_of
 from hearsay_device.draws import Flip, Matrix
 from hearsay_device.errors import refuse
+from hearsay_device.presence import chance
 from hearsay_device.questions import Question
 from hearsay_device.terms import Terms, read_terms
 
@@ -256,22 +257,24 @@ class Ledger:
         asking: dict[str, list[str]] = {}
         for survey, question, _ in sorted(self._lines(), key=lambda line: line[0]):
             asking.setdefault(question, []).append(survey)
-        terms = {survey: joined["terms"] for survey, joined in self.surveys.items() if joined["terms"] is not None}
+        texts = {survey: joined["terms"] for survey, joined in self.surveys.items() if joined["terms"] is not None}
+        terms = {survey: read_terms(text.encode()) for survey, text in texts.items()}
         charges, committed = [amount for *_, amount in self.charges()], sum(map(self.committed, self.surveys))
         return {
-            "report": {survey: chance(report_loss(read_terms(text.encode()))) for survey, text in terms.items()},
+            "report": {survey: chance(report_loss(each)) for survey, each in terms.items()},
             "value": {name: chance(self.about(name)) for name in self.read_by(*self.surveys)},
             "year": {"answers": len(charges), "charged": sum(charges), "committed": committed, "limit": limit},
             "answers": sum(line["answers"] for _, _, line in self._lines()),
+            "presence": {survey: each.presence.explain() for survey, each in terms.items()},
             "metres": dict.fromkeys(self._placed(terms.values()), NEAR),
             "week": "whoever knows which reports are yours can see that and when your answer changed",
             "shared": [each for each in asking.values() if len(each) > 1],
         }
 
     @staticmethod
-    def _placed(texts: Iterable[str]) -> list[str]:
+    def _placed(terms: Iterable[Terms]) -> list[str]:
         """The attributes that are asked as places: their chances are for two positions so many metres apart."""
-        questions = [question for text in texts for question in read_terms(text.encode()).questions]
+        questions = [question for each in terms for question in each.questions]
         return sorted({question.name for question in questions if question.kind == "plane"})
 
     def read_by(self, *surveys: str) -> list[str]:
@@ -284,8 +287,3 @@ class Ledger:
     def _sharing(self, question: str) -> list[dict[str, Any]]:
         """The lines of all surveys that ask a question and have memos of it."""
         return [line for _, known, line in self._lines() if known == question and not line["fresh"]]
-
-
-def chance(spent: float) -> float:
-    """How often the right one of two equally likely answers is guessed."""
-    return 1 / (1 + exp(-spent))

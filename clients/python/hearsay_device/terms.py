@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from base64 import b64decode
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, datetime, timedelta
@@ -14,7 +13,8 @@ from typing import Any
 
 from hearsay_device.attributes import MAX_VALUES, Attribute
 from hearsay_device.draws import Table, bits_of, hashed
-from hearsay_device.errors import keys, listed, need, not_terms, number, one_of, refuse, sum_to_1, text, whole
+from hearsay_device.errors import keys, listed, need, not_terms, number, one_of, sum_to_1, text, whole
+from hearsay_device.presence import presence_of
 from hearsay_device.questions import Question
 
 MAX_TERMS_BYTES = 8 << 20
@@ -27,9 +27,11 @@ UNITS = {"day": 1, "week": 7, "month": 31, "year": 366, "ever": EVER}
 SECONDS = {"s": 1, "m": 60, "h": 3600, "d": DAY, "w": 7 * DAY}
 RESOLVED = "declared places questions sampled shares version"
 DECLARED = (
-    "attributes calibration central clock crosses devices eps eps_1 eps_inf grace guarantee horizon id memo_cap "
-    "minimum one_in period presence_epsilon solution start time_zone visitors"
+    "attributes calibration central clock crosses devices eps eps_1 eps_inf grace guarantee id memo_cap "
+    "one_in period presence_epsilon solution start time_zone visitors"
 )
+DECLARED_BEFORE_3 = "horizon minimum"
+DECLARED_FROM_3 = "lookback new numbers publish_from rolling tables"
 
 
 @lru_cache(maxsize=16)
@@ -43,7 +45,7 @@ def read_terms(data: bytes) -> Terms:
 
     try:
         resolved = json.loads(data.decode(), object_pairs_hook=unique, parse_constant=not_terms)
-        return Terms(resolved, sha256(data).hexdigest()[:32])
+        return Terms(resolved, sha256(data).hexdigest())
     except (ValueError, TypeError, KeyError, AttributeError, IndexError, RecursionError, OverflowError):
         not_terms("their form")
 
@@ -51,24 +53,26 @@ def read_terms(data: bytes) -> Terms:
 class Terms:
     """Terms that were understood; `verify` compares their tables.
 
+    `hash` is that of their bytes; reports have its beginning, the `fingerprint`, and apps give the `pin`.
     `units` are those that calendar visitors count, instead of gaps up to the horizon; `budgets` are declared, of one
     report and for ever, and None where they are not what a report loses between any two tuples; `sampling` says whether
     a device draws one question for life, which alone is about the truth; `hides`, whether fakes hide which one it is.
     """
 
-    def __init__(self, resolved: Any, fingerprint: str) -> None:
+    def __init__(self, resolved: Any, digest: str) -> None:
         keys(resolved, RESOLVED, "the terms")
+        self.version = whole(resolved["version"], 1, 3, "another version")
         declared = resolved["declared"]
-        keys(declared, DECLARED, "declared")
-        self.fingerprint = fingerprint
+        keys(declared, f"{DECLARED} {DECLARED_BEFORE_3 if self.version < 3 else DECLARED_FROM_3}", "declared")
+        self.hash = digest
+        self.fingerprint = digest[:32]
+        self.pin = self.fingerprint if self.version < 3 else digest
         self.id = text(declared["id"], "[a-z0-9][a-z0-9._-]{0,127}", "id")
         self.solution = one_of(declared.get("solution", "smp"), ("smp", "spl", "rs+fd", "rs+rfd"), "solution")
         self.hides = self.solution.startswith("rs")
         self._ask(resolved, declared)
         self.sampling = self.solution != "spl" and len(self.attributes) > 1
-        new = "visitors" in declared or any(each.other is not None or each.several > 1 for each in self.attributes)
-        most = 2 if new or any(attribute.placed for attribute in self.attributes) else 1
-        whole(resolved["version"], 1 + new, most, "another version")
+        self._require_version(declared)
         self.longitudinal, budgets = self._budgets(declared)
         guarantee = one_of(declared.get("guarantee", "tuple"), ("tuple", "attribute", "published"), "guarantee")
         need(self.hides or guarantee == "tuple", "guarantee")
@@ -81,20 +85,22 @@ class Terms:
         need(all(question.kind not in unfit for question in self.questions), "encoding")
         self.calendar = Calendar(declared)
         self.grace = _seconds(declared.get("grace", "0s"))
-        self.horizon = whole(declared.get("horizon", 1), 1, 65535, "horizon")
+        horizon = "horizon" if self.version < 3 else "lookback"
+        self.horizon = whole(declared.get(horizon, 1), 1, 65535, horizon)
         self.units = None
         if "visitors" in declared:
             keys(declared["visitors"], "units", "visitors")
             self.units = listed(declared["visitors"]["units"], len(UNITS), "visitors")
             known = [unit for unit in UNITS if self.calendar.period < UNITS[unit] * DAY and unit in self.units]
-            need(len(known) == len(self.units) and "horizon" not in declared, "visitors")
+            need(len(known) == len(self.units) and horizon not in declared, "visitors")
+        self.presence = presence_of(declared, self.version)
         self.devices = whole(declared["devices"], 1, 10**10, "devices") if "devices" in declared else None
         self._digests = resolved["sampled"], resolved.get("places")
 
     def _ask(self, resolved: Any, declared: Any) -> None:
         """Attributes, and questions about them: one for each attribute, then one for each cross."""
         parts = listed(declared["attributes"], MAX_QUESTIONS, "attributes")
-        self.attributes = [Attribute(part, self.solution, resolved["version"]) for part in parts]
+        self.attributes = [Attribute(part, self.solution, self.version) for part in parts]
         named = {attribute.name: attribute for attribute in self.attributes}
         need(len(named) == len(parts) > self.hides, "attributes")
         crosses = listed(declared["crosses"], MAX_QUESTIONS, "crosses") if "crosses" in declared else []
@@ -113,6 +119,14 @@ class Terms:
         self.questions = [Question(each, of, self.solution, share) for each, of, share in zip(asked, sources, shares)]
         need(len({question.name for question in self.questions}) == len(asked), "crosses")
         need(sum(q.k**2 for q in self.questions if q.ordered) <= MAX_CUTS, "too many ordered values")
+
+    def _require_version(self, declared: Any) -> None:
+        """Of a survey that was not read as version 3, the version follows from what it has."""
+        if self.version == 3:
+            return
+        new = "visitors" in declared or any(each.other is not None or each.several > 1 for each in self.attributes)
+        placed = any(attribute.placed for attribute in self.attributes)
+        whole(self.version, 2 if new else 1, 2 if new or placed else 1, "another version")
 
     def _budgets(self, declared: Any) -> tuple[bool, tuple[float, float] | None]:
         """Whether the survey has memos, and its budgets; None where all attributes are places, which have their own."""
@@ -160,20 +174,6 @@ class Terms:
         sampled, places = Table([each.share for each in self.questions]), Table([1.0] * self.one_in)
         digests = sampled.digest() if self.sampling else None, places.digest() if self.one_in > 1 else None
         need(self._digests == digests, "tables of what is drawn for life")
-
-    def require_signature(self, author: str, signature: str | None) -> None:
-        """Refuse terms that the author has not signed: Ed25519 over the fingerprint, all in base64."""
-        from cryptography.exceptions import InvalidSignature
-        from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
-
-        try:
-            key = Ed25519PublicKey.from_public_bytes(b64decode(author, validate=True))
-        except ValueError:
-            refuse("settings", "`author` is no public key", "give what `hearsay survey sign` prints")
-        try:
-            key.verify(b64decode(signature or "", validate=True), self.fingerprint.encode())
-        except (ValueError, InvalidSignature):
-            refuse("signature", f"survey {self.id!r}: its terms are not signed by the author", "do not answer it")
 
     def id_of(self, what: str) -> str:
         """Of the `tuple` of all attributes, which fakes make one question; of what `sampled` and `turn` depend on."""

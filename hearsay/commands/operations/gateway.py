@@ -72,7 +72,7 @@ def serve(
         tuple(name or ()), devices_per_minute, edges_per_minute, web_host, web_port,
     )  # fmt: skip
     configure_logs(log_level)
-    schemes, refused = read_surveys(survey_files)
+    schemes, refused = read_surveys(survey_files, data)
     serve_surveys(schemes, data, exposure, say, refused)
 
 

@@ -1,1 +1,1 @@
-"""Places on a grid: the displacement law, its integers, the encoding that draws with them, and its channel."""
+"""Places on a grid: projection, the displacement law, its integers, the encoding that draws with them, its channel."""
