@@ -229,7 +229,7 @@ LONG = pytest.mark.long(part="statistics")
         # bits share the budget of answers: they spend less in a single cell
         pytest.param(by_gaps(1, BITS), 2000, None, id="oue", marks=LONG),
         pytest.param(by_gaps(1), 3000, 0.5, id="grr, often", marks=LONG),
-        pytest.param(by_days(1), 3000, 0.5, id="calendar, often", marks=LONG),
+        pytest.param(by_days(1), 3000, 0.25, id="calendar, often", marks=LONG),
     ],
 )
 def test_with_and_without_one_device_nothing_is_more_than_e_to_the_epsilon_times_as_likely(
