@@ -93,6 +93,12 @@ class Runner:
     def _of(self, survey: str) -> "SurveyFinals":
         if survey not in self._finals:
             scheme = Scheme(self._surveys[survey])
+            if scheme.survey.hides_answers:
+                log.warning(
+                    "no answers are published: devices send their memo, and exact numbers would tell one of them; "
+                    "ask with eps_1 under a new id",
+                    survey=survey,
+                )
             reach = max(view.reach(scheme) for view in self._views)
             self._finals[survey] = SurveyFinals(scheme, reach, self._sinks)
         return self._finals[survey]

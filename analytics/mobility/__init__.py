@@ -22,6 +22,7 @@ from analytics.mobility.model import (
     Shares,
     Sizes,
     WindowReport,
+    quantity,
 )
 from analytics.mobility.released_windows import ReleasedWindows
 from analytics.mobility.report import mobility_report, released_report

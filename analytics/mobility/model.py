@@ -199,6 +199,7 @@ class AttributeReport(ResultModel):
 
     name: str
     counted: Counted
+    periods: int | None = Field(None, exclude_if=lambda periods: periods is None)
     n: int | None
     suppressed: Suppression | None
     values: Shares | None = None

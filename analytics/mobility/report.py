@@ -12,6 +12,7 @@ from analytics.mobility.answers import Answers
 from analytics.mobility.attributes import asked_attribute, attribute_report
 from analytics.mobility.count_history import CountHistory
 from analytics.mobility.model import (
+    AttributeReport,
     Counted,
     Gaps,
     Kind,
@@ -150,8 +151,15 @@ def _released_window(released: ReleasedWindows, window: WindowNumbers) -> Window
     answers = released.answers(window)
     if answers:
         counted = released.counted(window)
-        published["attributes"] = tuple(attribute_report(one, answers, counted) for one in scheme.questions)
+        found = (attribute_report(one, answers, counted) for one in scheme.questions)
+        published["attributes"] = tuple(_with_periods(part, window) for part in found)
     return header.model_copy(update=published)
+
+
+def _with_periods(part: AttributeReport, window: WindowNumbers) -> AttributeReport:
+    """The same, with the number of periods whose answers it has, where it has those of all reports."""
+    table = window.visits.get(part.name) if part.counted == "all reports in the window" else None
+    return part if table is None else part.model_copy(update={"periods": table.periods})
 
 
 def _run(released: ReleasedWindows, window: WindowNumbers) -> UniqueVisitors:

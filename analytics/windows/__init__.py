@@ -2,5 +2,5 @@
 
 from analytics.windows.calendar import Window
 from analytics.windows.numbers import Table, Tables, WindowNumbers
-from analytics.windows.spans import Span, spans_of, standard_windows, triangle_windows
+from analytics.windows.spans import SINCE, Span, spans_of, standard_windows, triangle_windows
 from analytics.windows.sums import UnitSums, WindowKey, WindowSum, WindowSums, first_in, flagged, never_before

@@ -89,6 +89,8 @@ def dossier(file: Path, data: Path | None, kafka: str | None) -> tuple[str, list
         "memo": survey.longitudinal and not survey.sends_memo,
         "memo_sent": survey.sends_memo,
         "fresh": not survey.longitudinal,
+        "noised": survey.presence_epsilon is not None,
+        "hides": survey.threshold > 0,
         "units": ", ".join(survey.units),
         "contact": survey.contact,
         "results": results,

@@ -12,8 +12,7 @@ from rich.table import Table
 
 from hearsay.terminal.console import table, words
 from protocols.errors import SettingsError, counted
-from protocols.planning import of_100
-from protocols.planning.presence import PresencePlan
+from protocols.planning import PresencePlan, of_100
 from protocols.survey import format_duration
 
 if TYPE_CHECKING:

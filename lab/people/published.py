@@ -4,8 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from analytics.mobility import Answers, CountHistory, MobilityReport, Quantity
-from analytics.mobility.model import quantity
+from analytics.mobility import Answers, CountHistory, MobilityReport, Quantity, quantity
 from analytics.windows import Window
 from lab.learning.model import Measured, draw_records
 from lab.learning.model import fit as fit_pairs
@@ -51,7 +50,7 @@ def published_aggregates(
         if len(periods) > 1 and all(window.length == 1 for window in published):
             raise ResultsError(
                 "no window of several of these periods is published: nothing tells on which days people return",
-                "choose more periods, or draw people from a survey with publish_from: 0",
+                "choose more periods, or draw people from a survey that publishes exact numbers",
             )
         windows = _as_windows(published, first)
         flows = whole(fit(windows))

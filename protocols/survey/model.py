@@ -424,6 +424,11 @@ class Survey(Strict):
         return (self.publish_from or 0) if self.version == 3 else self.minimum
 
     @property
+    def hides_answers(self) -> bool:
+        """Whether no answers are published: with exact numbers of those who came, tables of memos would tell one."""
+        return self.threshold > 0 and self.sends_memo
+
+    @property
     def presence_is_decided(self) -> bool:
         """Whether the survey says if numbers of visitors have noise or are exact. Versions 1 and 2 always do."""
         named = self.publish_from is not None or self.presence_epsilon is not None

@@ -2,7 +2,8 @@
 
 With `publish_from: 0` everything is released as it is. Otherwise a question's table is released if it has at least so
 many reports, all gaps together, when the period is closed. No report is in two tables of a question, so no sum or
-difference of tables is one of fewer reports. Who came and who stayed away is not protected.
+difference of tables is one of fewer reports. Who came and who stayed away is not protected. Where devices send their
+memo, tables of two periods could still differ by the answer of one device: of such surveys no answers are released.
 """
 
 from collections import Counter
@@ -60,6 +61,8 @@ def reduced(counts: Counts, scheme: Scheme) -> Counts:
     least = scheme.survey.threshold
     if least == 0:
         return counts
+    if scheme.survey.hides_answers:
+        return {}
     return {name: together(found) for name, found in counts.items() if found.total >= least}
 
 

@@ -11,6 +11,7 @@ from dataclasses import replace
 import numpy as np
 
 from analytics.windows import (
+    SINCE,
     Span,
     Table,
     Tables,
@@ -25,7 +26,6 @@ from analytics.windows import (
     standard_windows,
     triangle_windows,
 )
-from analytics.windows.spans import SINCE
 from protocols.arrays import Whole
 from protocols.privacy import ANSWERS, REPORTS, SUPPORTS, SeriesName
 from protocols.scheme import Scheme
@@ -265,12 +265,11 @@ def _noised_tables(
     """
     kinds = list(scheme.kinds)
     scale = noise.law.answers_scale(of)
-    n = [exact[kind][0] for kind in kinds]
-    if scale is not None:
-        by_question = ANSWERS if of == "period" else SeriesName("visitors by question", of)
-        together = REPORTS if of == "period" else SeriesName("visitors", of)
-        series = by_question if len(kinds) > 1 else together
-        n = noise.on(str(series), window, n, scale).tolist()
+    assert scale is not None, "tables are released only where numbers are: an exact number would tell presence"
+    by_question = ANSWERS if of == "period" else SeriesName("visitors by question", of)
+    together = REPORTS if of == "period" else SeriesName("visitors", of)
+    series = by_question if len(kinds) > 1 else together
+    n = noise.on(str(series), window, [exact[kind][0] for kind in kinds], scale).tolist()
     numbers = dict(zip(kinds, n, strict=True))
     found = {}
     for name, (_, supports) in exact.items():

@@ -14,7 +14,7 @@ from stream_app.counting.partials import Part, Partial, Progress, decode_partial
 from stream_app.counting.state import NEVER, Period, known_scheme
 from stream_app.finals import Final, NotCounted, Status
 from stream_app.finals.final import message
-from stream_app.finals.reducing import open_reports, reduced
+from stream_app.finals.reducing import open_reports
 from stream_app.log.codec import RECORD_BYTES, VALUE_BYTES, of_this_release
 from stream_app.log.flushes import FINALS, OPEN, Flush, Output, Write
 from stream_app.log.log_reader import LogReader
@@ -225,6 +225,6 @@ def _first_periods(scheme: Scheme, merged: MergedSurvey, closed: int) -> range:
         return range(min(closed + 1, scheme.ahead))
     counted = [period for period in merged.counted_periods() if period <= closed]
     if scheme.survey.threshold:
-        counted = [period for period in counted if reduced(merged.counts(scheme, period), scheme)]
+        counted = [period for period in counted if open_reports(merged.counts(scheme, period), scheme)]
         return range(next(iter(counted), max(closed, 0)), closed + 1)
     return range(next(iter(counted), closed + 1), closed + 1)

@@ -17,7 +17,7 @@ half published would be made again from parts that may be deleted.
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -25,7 +25,7 @@ from analytics.windows import Table, WindowKey, WindowSum, WindowSums
 from protocols.errors import StateError
 from protocols.randomness import Keyring
 from protocols.scheme import Scheme
-from protocols.survey import UNITS, CalendarVisits, Unit
+from protocols.survey import UNITS, CalendarVisits
 from stream_app.counting.counters import Counts, add_counts
 from stream_app.counting.partials import Part, Progress, decode_partial, encode_partial
 from stream_app.counting.state import NEVER
@@ -231,7 +231,7 @@ def _by_first_of_unit(sums: WindowSums, scheme: Scheme) -> WindowSums:
         return sums
     found = {}
     for (series, first), held in sums.items():
-        own_first = visits.first(cast(Unit, series), held.first) if series in UNITS else first
+        own_first = visits.first(series, held.first) if series in UNITS else first
         found[series, own_first] = held
     return found
 
@@ -304,9 +304,10 @@ class MergedSurvey:
         if held is None:
             is_first = self.published == NEVER and not self.finals
             return self.skipped, 0 if is_first else period
+        # A window that began before, and has no sum there, is not known from its beginning: it gets none later either.
         if held.sums is None:
             return {}, period
-        return _by_first_of_unit(held.sums, scheme), 0
+        return _by_first_of_unit(held.sums, scheme), period
 
     def skip(self, scheme: Scheme, period: int) -> None:
         """Take a period that gets no final into the sums of its windows."""

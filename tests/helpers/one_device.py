@@ -127,10 +127,8 @@ def enumerate_device(scheme: Scheme, noise: NoNoise, periods: int, states: Seque
 
     What is released until a period depends on the history until then: histories that begin alike share it.
     """
-    found: dict[tuple[int, ...], dict[Number, int]] = {}
     device = OneDevice(scheme, noise)
-    for history, numbers in device.walk((), None, {}, periods, states):
-        found[history] = numbers
+    found = dict(device.walk((), None, {}, periods, states))
     named = list(next(iter(found.values())))
     assert all(list(numbers) == named for numbers in found.values()), "what is released does not depend on counts"
     shape = (len(states),) * periods + (len(named),)

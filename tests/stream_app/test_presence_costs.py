@@ -4,7 +4,7 @@ Exact numbers are sums over devices, so all other devices cancel out. No series 
 cost is reached.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from itertools import combinations
@@ -13,11 +13,22 @@ from math import ceil
 import pytest
 
 from protocols.scheme import PRESENCE_ONLY, Scheme
-from protocols.survey import CalendarVisits, RollingWindow, Survey
+from protocols.survey import CalendarVisits, RollingWindow, Survey, Unit
 from protocols.survey.released import Released
 from protocols.survey_text import parse_survey
+from stream_app.counting.counters import add_counts
 from stream_app.finals import Final
-from tests.helpers.one_device import ABSENT, LOST, Enumeration, NoNoise, enumerate_device
+from stream_app.merging.survey import Frozen
+from tests.helpers.one_device import (
+    ABSENT,
+    LOST,
+    Enumeration,
+    NoNoise,
+    Number,
+    OneDevice,
+    enumerate_device,
+    final_after,
+)
 
 PERIODS = 7
 GRR = "{name: a, range: {last: 6}, mechanism: grr}"
@@ -68,6 +79,10 @@ CASES = {
         "start: 2026-01-05T16:00:00Z, period: 8h, horizon: 3, eps: 1",
         Released(("period", "day"), ("period", "day"), ("period", "day")),
     ),
+    "gaps, with weeks": Case(
+        "start: 2026-01-05T00:00:00Z, period: 84h, horizon: 3, eps: 1",
+        Released(("period", "week"), ("week",), ("period", "week")),
+    ),
     "gaps, last days by day": Case(
         "start: 2026-01-05T00:00:00Z, period: 1d, horizon: 4, eps: 1",
         Released(
@@ -112,17 +127,22 @@ MANY_STATES = {
     "lost reports": Case(f"{FIVE_DAYS}, eps: 1", ALL_OF_FIVE_DAYS, states=(ABSENT, "a", LOST)),
 }
 Enumerated = Callable[[Case], tuple[Scheme, Enumeration]]
+KNOWN: dict[Case, tuple[Scheme, Enumeration]] = {}
+"""What several tests look at is made once."""
 
 
 @pytest.fixture
 def enumerated(monkeypatch: pytest.MonkeyPatch) -> Enumerated:
     def run(case: Case) -> tuple[Scheme, Enumeration]:
+        if case in KNOWN:
+            return KNOWN[case]
         scheme = case.scheme(monkeypatch)
         assert scheme.presence is not None
         noise = NoNoise(scheme.presence)
         monkeypatch.setattr("stream_app.merging.survey.Noise", noise)
         monkeypatch.setattr(Final, "encode", lambda final: b"")  # its bytes take most of the time
-        return scheme, enumerate_device(scheme, noise, case.periods, case.states)
+        KNOWN[case] = scheme, enumerate_device(scheme, noise, case.periods, case.states)
+        return KNOWN[case]
 
     return run
 
@@ -180,10 +200,53 @@ def instances_of(scheme: Scheme, periods: range) -> dict[str, int]:
     }
 
 
-def test_where_periods_are_not_released_epsilon_covers_a_whole_week(enumerated: Enumerated) -> None:
-    scheme, found = enumerated(CASES["weeks alone"])
+@pytest.mark.parametrize("unit", ["week", "month"])
+def test_where_periods_are_not_released_epsilon_covers_a_whole_unit(unit: Unit, enumerated: Enumerated) -> None:
+    scheme, found = enumerated(CASES[f"{unit}s alone"])
     visits = scheme.survey.visits
     assert isinstance(visits, CalendarVisits)
     for period in range(found.periods):
-        week = range(visits.first("week", period), visits.last("week", period) + 1)
-        assert found.loss(week) <= 1
+        whole = range(visits.first(unit, period), visits.last(unit, period) + 1)
+        assert found.loss(whole) <= 1
+
+
+def test_tables_without_numbers_are_not_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Their number of reports would have no noise. Terms that ask for them are refused, so this never happens."""
+    case = Case(f"{FIVE_DAYS}, eps: 1", Released(("week",), (), ("period",)))
+    scheme = case.scheme(monkeypatch)
+    assert scheme.presence is not None
+    device = OneDevice(scheme, NoNoise(scheme.presence))
+    with pytest.raises(AssertionError, match="tables are released only where numbers are"):
+        device.next(0, -1, "a", None)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_exact_numbers_are_sums_over_devices(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """So other devices cancel out in what one presence changes: nothing is decided from the numbers of all."""
+    case = CASES[name]
+    scheme = case.scheme(monkeypatch)
+    always = [case.states[1]] * case.periods
+    at_times = [state if period % 2 else ABSENT for period, state in enumerate(always)]
+    last = [ABSENT] * (case.periods - 1) + always[:1]
+    alone = [exact_numbers(scheme, case, [history], monkeypatch) for history in (always, at_times, last)]
+    together = exact_numbers(scheme, case, [always] * 40 + [at_times] * 7 + [last], monkeypatch)
+    assert together == {number: 40 * alone[0][number] + 7 * alone[1][number] + alone[2][number] for number in together}
+
+
+def exact_numbers(
+    scheme: Scheme, case: Case, histories: Sequence[Sequence[str]], monkeypatch: pytest.MonkeyPatch
+) -> dict[Number, int]:
+    """The numbers of some devices before they get noise."""
+    assert scheme.presence is not None
+    noise = NoNoise(scheme.presence)
+    monkeypatch.setattr("stream_app.merging.survey.Noise", noise)
+    monkeypatch.setattr(Final, "encode", lambda final: b"")
+    device = OneDevice(scheme, noise)
+    before: Frozen | None = None
+    for period in range(case.periods):
+        counts = []
+        for history in histories:
+            settled = [earlier for earlier in range(period) if history[earlier] != ABSENT]
+            counts.append(device.counts(period, max(settled, default=-1), history[period]))
+        before = final_after(scheme, period, add_counts(counts, scheme), before)
+    return noise.exact

@@ -90,7 +90,7 @@ export function nowView(attribute) {
 
 // Which answers a window has: of longer times each device's first one, or those of all visits.
 function answersOf(window, part, words) {
-  if (isVisits(part)) return ` in a period on average. These are visits: ${words.many} that came several times are counted each time`;
+  if (isVisits(part)) return ` in a period on average. These are visits: ${words.many} that came several times are counted each time. Answers are published of ${whole(part.periods)} of ${whole(window.last - window.first + 1)} periods`;
   return window.first === window.last ? "" : ", each with the first one";
 }
 
