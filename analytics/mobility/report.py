@@ -171,7 +171,7 @@ def _notes(scheme: Scheme) -> tuple[str, ...]:
         "publish_from": survey.threshold > 0,
         "noised": noise is not None,
         "shares": True,
-        "central": survey.central is not None,
+        "central": survey.central is not None and not survey.releases_windows,
         "first value": survey.central is None and noise is None and survey.threshold == 0,
         "visits": noise is not None or survey.threshold > 0,
         "one_in": survey.one_in > 1,

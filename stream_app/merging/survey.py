@@ -229,7 +229,11 @@ def _by_first_of_unit(sums: WindowSums, scheme: Scheme) -> WindowSums:
     visits = scheme.visits
     if not isinstance(visits, CalendarVisits):
         return sums
-    return {(series, visits.first(cast(Unit, series), found.first)): found for (series, _), found in sums.items()}
+    found = {}
+    for (series, first), held in sums.items():
+        own_first = visits.first(cast(Unit, series), held.first) if series in UNITS else first
+        found[series, own_first] = held
+    return found
 
 
 @dataclass
@@ -298,7 +302,8 @@ class MergedSurvey:
         """The sums through the period before, and with which period the next ones begin, if they are not known."""
         held = self.finals.get(period - 1)
         if held is None:
-            return self.skipped, period if self.published > NEVER else 0
+            is_first = self.published == NEVER and not self.finals
+            return self.skipped, 0 if is_first else period
         # A window that began before, and has no sum there, is not known from its beginning: it gets none later either.
         if held.sums is None:
             return {}, period
