@@ -1,0 +1,61 @@
+"""Which values the devices have whose conduct is tested: all values of every attribute alike, and sets of all sizes.
+
+Every second device has the values at the same place of each attribute: only such devices have the same cells, and so
+show whether two attributes share a memo.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from protocols.arrays import Mask, Places, Whole
+from protocols.survey import NOTHING, Attribute, Survey
+
+
+@dataclass(frozen=True)
+class Assigned:
+    """The values of devices 0 .. n-1, which never change.
+
+    `alike`: the devices that have the same place of each attribute.
+    """
+
+    values: dict[str, Whole]
+    alike: Mask
+
+
+def choices(attribute: Attribute) -> Whole:
+    """What a device may have, in rows: one value, or a set, filled up with NOTHING.
+
+    Of sets those of every size, from the first value on and from the middle one on.
+
+    >>> choices(Attribute(name="a", values=("x", "y", "z"), several=2)).tolist()
+    [[-1, -1], [0, -1], [0, 1], [1, -1], [1, 2]]
+    """
+    if attribute.several is None:
+        return np.arange(attribute.k)[:, None]
+    rows = [np.full(attribute.several, NOTHING)]
+    for start in (0, attribute.k // 2):
+        for size in range(1, attribute.several + 1):
+            row = np.full(attribute.several, NOTHING)
+            row[:size] = (start + np.arange(size)) % attribute.k
+            rows.append(row)
+    return np.array(rows)
+
+
+def assigned(survey: Survey, devices: int, seed: int) -> Assigned:
+    """Values of so many devices, in an order that nobody knows without the seed."""
+    rng = np.random.default_rng([seed, devices])
+    possible = {attribute.name: choices(attribute) for attribute in survey.attributes}
+    most = max(map(len, possible.values()))
+    alike = rng.permutation(devices) % 2 == 0
+    common = rng.permutation(devices) % most
+    values = {}
+    for name, rows in possible.items():
+        own = rng.permutation(devices)
+        chosen = rows[_places(alike, common, own, len(rows))]
+        values[name] = chosen[:, 0] if survey.attribute(name).several is None else chosen
+    return Assigned(values, alike)
+
+
+def _places(alike: Mask, common: Places, own: Places, count: int) -> Places:
+    return np.where(alike, common, own) % count
