@@ -12,6 +12,7 @@ import numpy as np
 from lab.conduct.levels import two_sided
 from protocols.arrays import Bytes, Floats, Places
 
+QUANTILES = 16
 NOTABLE = 3.0  # standard deviations; the tails of what is nearer to its mean are not computed, and count as 1
 
 
@@ -43,6 +44,17 @@ def named_columns(names: list[str]) -> list[str]:
     bytes_ = names[: len(names) // 8 * 8 : 8]
     parities = [f"the parity from {name} on" for name in bytes_]
     return [*names, *pairs, *parities]
+
+
+def below_quantiles(numbers: Floats) -> Bytes:
+    """For numbers, whether each is below each of some quantiles of all of them: a column for each quantile.
+
+    >>> below_quantiles(np.arange(32.0)).sum(axis=0).tolist()
+    [2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30]
+    """
+    ranks = np.searchsorted(np.sort(numbers), numbers)
+    ends = len(numbers) * np.arange(1, QUANTILES) / QUANTILES
+    return np.asarray(ranks[:, None] < ends, dtype=np.uint8)
 
 
 def told(columns: Bytes, values: Places) -> Told:

@@ -7,12 +7,13 @@ is a mean, and by simulation where pairs are compared. Weaker deviations of a ki
 
 from collections.abc import Callable, Iterator
 from functools import partial
-from itertools import combinations
+from itertools import combinations, permutations
 from math import ceil, comb, log, sqrt
 
 import numpy as np
 
 from lab.attacks.report import Need
+from lab.conduct.bits import below_quantiles, told
 from lab.conduct.rounds import change_law, has_law
 from lab.conduct.simulating import MOST, enough, noise_of
 from lab.conduct.testing import counted_tests
@@ -24,6 +25,7 @@ from protocols.question import Question
 from protocols.scheme import Scheme
 
 MISSED = 0.01
+WIDEST = 3  # attributes, those with the most values, whose pairs are simulated
 SPREAD = 2.33  # standard deviations of a mean that are not exceeded with 1 - MISSED
 COLUMNS = 6000  # of bits, pairs and parities in a period; what is more needs few devices more
 ROOM = 1.2  # by which numbers from the normal law are larger
@@ -49,10 +51,21 @@ def _of_requests(scheme: Scheme, periods: int, level: float, refused: float) -> 
     yield Need(deviation="retries have other bytes", finding="retry-changed", devices=retries)
     told = _to_tell(most, COLUMNS * periods, level)
     yield Need(deviation="bits tell one value of all reports", finding="told-by-bytes", devices=told)
+    delays = enough(partial(_hurried, most, periods), level)
+    yield Need(deviation="one value is sent in a tenth of the time", finding="told-by-bytes", devices=delays)
     again = _to_tell(most, COLUMNS, level)
     again += ceil(SPREAD * sqrt(again))  # retries are dealt by luck
     devices = ceil(again / (periods * refused))
     yield Need(deviation="bits of retries tell one value", finding="told-at-a-retry", devices=devices)
+
+
+def _hurried(values: int, periods: int, devices: int, rng: np.random.Generator) -> float:
+    """The chance of luck of moments that tell a value, among all columns."""
+    place = rng.integers(values, size=devices)
+    moments = rng.random(devices) * np.where(place == 0, 0.1, 1.0)
+    columns = below_quantiles(moments)
+    luck = told(columns, place).chance
+    return float(luck * COLUMNS * periods / columns.shape[1])
 
 
 def _to_tell(values: int, columns: int, level: float) -> int:
@@ -151,16 +164,20 @@ Chance = Callable[[int, np.random.Generator], float]
 
 def _of_pairs(scheme: Scheme, periods: int, level: float) -> Iterator[Need]:
     asked = [question for question in scheme.questions if has_noise(question) and not question.axes]
+    asked = sorted(asked, key=lambda question: -question.k)[:WIDEST]
     reports = periods if scheme.survey.longitudinal else 1
-    for one, other in combinations(asked, 2):
+    for one, other in permutations(asked, 2):
         if not one.faked:
             chance = partial(_told_elsewhere, one, other, reports)
             devices = ceil(enough(chance, level) / float(one.drawn))
             text = f"answers to {one.name} are about another value, if {other.name} has a certain one"
             yield Need(deviation=text, finding="value-elsewhere", devices=devices)
-        if scheme.survey.solution == "spl" and not scheme.takes_turns:
+    if scheme.survey.solution != "spl" or scheme.takes_turns:
+        return
+    for one, other in combinations(asked, 2):
+        if scheme.survey.longitudinal:
             chance = partial(_joined, one, other, reports)
-            text = f"{one.name} and {other.name} share the words that draw their memos"
+            text = f"{one.name} and {other.name} share memos where they have the same place"
             yield Need(deviation=text, finding="attributes-joined", devices=enough(chance, level))
 
 
@@ -169,10 +186,12 @@ def _joined(one: Question, other: Question, reports: int, devices: int, rng: np.
     alike = devices // 2
     words = rng.random(alike)
     place = rng.integers(max(one.k, other.k), size=alike)
+    same = place % one.k == place % other.k
     seen = []
     for question in (one, other):
         own = place % question.k
-        seen.append(noise_of(question, own, own, words, reports, rng))
+        drawn = np.where(same, words, rng.random(alike))
+        seen.append(noise_of(question, own, own, drawn, reports, rng))
     return known_chance(seen[0], seen[1], coupling(one, other), place, rng)
 
 

@@ -9,7 +9,7 @@ from lab.attacks.beside import around, bits_of_bytes, padded
 from lab.attacks.observed import Observed, Retry
 from lab.attacks.report import Finding, Tested
 from lab.conduct.answers import answers_chance
-from lab.conduct.bits import Told, named_columns, told, with_pairs_and_parities
+from lab.conduct.bits import QUANTILES, Told, below_quantiles, named_columns, told, with_pairs_and_parities
 from lab.conduct.levels import holm
 from lab.conduct.rounds import has_law, rounds_chances
 from lab.conduct.together import any_chance, coupling, has_noise, known_chance, noise_seen
@@ -72,8 +72,15 @@ def _independent(scheme: Scheme) -> bool:
 
 def _of_requests(observed: Observed, assigned: Assigned) -> Iterator[Check]:
     bits, names = around(observed, observed.devices)
-    columns = with_pairs_and_parities(bits)
+    parts = [with_pairs_and_parities(bits)]
     called = named_columns(names)
+    for name, numbers in observed.around.items():
+        if numbers.ndim == 2:
+            parts += [below_quantiles(row) for row in numbers]
+            called += [
+                f"a small {name} in period {period}" for period in range(len(numbers)) for _ in range(1, QUANTILES)
+            ]
+    columns = np.concatenate(parts, axis=1)
     for name, places in _classes(assigned):
         best = told(columns, places) if len(called) else Told(1.0, 0, 0)
         column = called[best.column] if called else "nothing"
