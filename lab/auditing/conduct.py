@@ -7,8 +7,8 @@ from hearsay.terminal.console import Step
 from lab.attacks.observed import Observed
 from lab.attacks.report import Conduct, Finding
 from lab.auditing.devices import everybody
-from lab.auditing.programs import Program
-from lab.conduct.needs import needs
+from lab.auditing.programs import LASTING, Program
+from lab.conduct.needs import Refusals, needs
 from lab.conduct.testing import changed_retries, conduct_tests, judged
 from lab.conduct.values import assigned
 from protocols.scheme import Scheme
@@ -17,13 +17,13 @@ from protocols.survey import Survey
 PERIODS = 4
 """Enough for two reports before a restart and two after it."""
 REFUSED = 0.05
-"""The share of requests that the audit's gateway refuses."""
+"""The share of requests that the audit's gateway refuses, apart from retries."""
 
 
 def planned(scheme: Scheme, devices: int | None, periods: int | None, level: float) -> Conduct:
     """What will be tested, and how many devices each deviation needs; without a number, as many as all of them do."""
     during = periods or PERIODS
-    needed = needs(scheme, during, level, REFUSED)
+    needed = needs(scheme, during, level, Refusals(REFUSED, LASTING))
     most = max(need.devices for need in needed)
     return Conduct(
         level=level,

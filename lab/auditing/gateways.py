@@ -31,19 +31,24 @@ def take_all(report: bool) -> Answer | None:
     return None
 
 
-def refusing(share: float, seed: int) -> Judge:
-    """Refuse this share of all requests at random: busy, late and cut in turns. Terms are never late.
+def refusing(share: float, lasting: float, seed: int) -> Judge:
+    """Begin to refuse at random at this share of all requests: busy, late and cut in turns. Terms are never late.
 
-    >>> judge = refusing(0.5, seed=1)
+    A request after one that was refused is refused with the chance `lasting`: so some retries are refused, too.
+
+    >>> judge = refusing(0.5, 0.5, seed=1)
     >>> [judge(True) for _ in range(4)].count(None)
     2
     """
     random = Random(seed)
     of_reports = cycle((BUSY, LATE, CUT))
     of_terms = cycle((BUSY, CUT))
+    refused = False
 
     def judge(report: bool) -> Answer | None:
-        if random.random() >= share:
+        nonlocal refused
+        refused = random.random() < (lasting if refused else share)
+        if not refused:
             return None
         return next(of_reports if report else of_terms)
 

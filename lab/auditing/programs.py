@@ -32,6 +32,8 @@ from protocols.survey import NOTHING, Attribute, Survey
 from protocols.wire import Frame, decode_report
 
 PATIENCE_SECONDS = 60
+LASTING = 1 / 3
+"""The chance that a retry is refused, too."""
 PAUSE_SECONDS = 60.0  # after which a device is called again, if it does not say when
 MOST_CALLS = 8  # of a device in a period: so many refusals in a row do not happen by luck
 STATE_BYTES = 128 << 10  # what a device keeps, at most
@@ -56,8 +58,8 @@ Tell = Callable[[dict[str, Any]], Said]
 class Program:
     """Devices that are made by a program; its name is the command that starts it.
 
-    `refused`: the share of requests that the audit's gateway refuses, so that devices send again. Which ones they are
-    follows from `seed`.
+    `refused`: the share of requests from which on the audit's gateway refuses, so that devices send again. Which ones
+    they are follows from `seed`.
     """
 
     name: str
@@ -71,7 +73,7 @@ class Program:
         scheme = own_scheme(survey, f"audit.{self._runs}")
         seen = Seen(Observed(scheme, people.devices, people.periods))
         half = seen.observed.restart
-        judge = refusing(self.refused, self.seed)
+        judge = refusing(self.refused, LASTING if self.refused else 0.0, self.seed)
         with _states(people.devices) as states, gateway(scheme.terms, judge) as (address, sent):
             for span in filter(None, (range(half), range(half, people.periods))):
                 with _started(self.name) as tell:

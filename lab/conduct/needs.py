@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import combinations, permutations
 from math import ceil, comb, log, sqrt
+from typing import NamedTuple
 
 import numpy as np
 
@@ -31,12 +32,19 @@ COLUMNS = 6000  # of bits, pairs and parities in a period; what is more needs fe
 ROOM = 1.2  # by which numbers from the normal law are larger
 
 
-def needs(scheme: Scheme, periods: int, level: float, refused: float) -> list[Need]:
+class Refusals(NamedTuple):
+    """The chance that a gateway refuses a report, and that it refuses a retry of it, too."""
+
+    first: float
+    again: float
+
+
+def needs(scheme: Scheme, periods: int, level: float, refused: Refusals) -> list[Need]:
     """Of every kind of deviation that can be found in such a survey."""
     single = level / max(1, counted_tests(scheme, periods))
     found = list(_of_requests(scheme, periods, single, refused))
     for question in scheme.questions:
-        share = float(question.drawn)
+        share = float(question.drawn) / scheme.survey.one_in
         found += [
             need.model_copy(update={"devices": ceil(need.devices / share)})
             for need in _of_question(question, scheme, periods, single)
@@ -45,17 +53,21 @@ def needs(scheme: Scheme, periods: int, level: float, refused: float) -> list[Ne
     return found
 
 
-def _of_requests(scheme: Scheme, periods: int, level: float, refused: float) -> Iterator[Need]:
+def _of_requests(scheme: Scheme, periods: int, level: float, refused: Refusals) -> Iterator[Need]:
     most = max(len(choices(attribute)) for attribute in scheme.survey.attributes)
-    retries = ceil(log(MISSED) / log(1 - refused) / periods)
-    yield Need(deviation="retries have other bytes", finding="retry-changed", devices=retries)
+    for text, chance in (
+        ("retries have other bytes", refused.first),
+        ("second retries have other bytes", refused.first * refused.again),
+    ):
+        devices = ceil(log(MISSED) / log(1 - chance) / periods)
+        yield Need(deviation=text, finding="retry-changed", devices=devices)
     told = _to_tell(most, COLUMNS * periods, level)
     yield Need(deviation="bits tell one value of all reports", finding="told-by-bytes", devices=told)
     delays = enough(partial(_hurried, most, periods), level)
     yield Need(deviation="one value is sent in a tenth of the time", finding="told-by-bytes", devices=delays)
     again = _to_tell(most, COLUMNS, level)
     again += ceil(SPREAD * sqrt(again))  # retries are dealt by luck
-    devices = ceil(again / (periods * refused))
+    devices = ceil(again / (periods * refused.first))
     yield Need(deviation="bits of retries tell one value", finding="told-at-a-retry", devices=devices)
 
 
@@ -82,8 +94,7 @@ def _to_tell(values: int, columns: int, level: float) -> int:
 
 def _of_question(question: Question, scheme: Scheme, periods: int, level: float) -> Iterator[Need]:
     name = question.name
-    attribute = scheme.survey.attribute(name) if not question.axes else question.attribute
-    values = len(choices(attribute))
+    values = len(choices(question.listed if question.numeric else question.items))
     if isinstance(question.mechanism.encoding, Direct | Unary) and isinstance(question.mechanism.one_report, Flip):
         yield from _of_answers(question, name, values, level)
     if has_law(question) and periods > 1 and not scheme.takes_turns:

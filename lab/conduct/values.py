@@ -50,10 +50,11 @@ def assigned(survey: Survey, devices: int, seed: int) -> Assigned:
     alike = rng.permutation(devices) % 2 == 0
     common = rng.permutation(devices) % most
     values = {}
-    for name, rows in possible.items():
+    for attribute in survey.attributes:
+        rows = possible[attribute.name]
         own = rng.permutation(devices)
         chosen = rows[_places(alike, common, own, len(rows))]
-        values[name] = chosen[:, 0] if survey.attribute(name).several is None else chosen
+        values[attribute.name] = chosen[:, 0] if attribute.several is None else chosen
     return Assigned(values, alike)
 
 

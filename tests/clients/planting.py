@@ -35,6 +35,9 @@ NUMBERS = """
 """
 
 
+SURVEYS_OF_FAULTS = (SYMBOLS, PAIR, BITS, SETS, NUMBERS)
+
+
 class Fault(NamedTuple):
     """What is changed, in what survey it is looked for, and what an audit must call it.
 
@@ -72,6 +75,25 @@ FAULTS = {
                 "delivery.py",
                 'self._gateway.post(owed["report"].encode(), what)',
                 'self._gateway.post(owed["bare" if owed["attempts"] > 1 else "report"].encode(), what)',
+            ),
+        ),
+    ),
+    "the truth on the second retry": Fault(
+        SYMBOLS,
+        "retry-changed",
+        "second retries have other bytes",
+        (
+            ("settling.py", "        answers = {}\n", "        answers = {}\n        bare = {}\n"),
+            ("settling.py", "                answers[question.name] = answer\n", BARE),
+            (
+                "settling.py",
+                '            "attempts": 0,\n',
+                '            "attempts": 0,\n            "bare": json.dumps({**content, "answers": bare}),\n',
+            ),
+            (
+                "delivery.py",
+                'self._gateway.post(owed["report"].encode(), what)',
+                'self._gateway.post(owed["bare" if owed["attempts"] > 2 else "report"].encode(), what)',
             ),
         ),
     ),
