@@ -89,7 +89,8 @@ def _of_requests(observed: Observed, assigned: Assigned) -> Iterator[Check]:
 
 
 def _of_retries(observed: Observed, assigned: Assigned) -> Iterator[Check]:
-    again = observed.retries
+    # One a device: a device is no two draws of a value, and would count as two.
+    again = list({each.device: each for each in reversed(observed.retries)}.values())
     columns = _retried(again)
     devices = np.array([each.device for each in again], dtype=np.int64)
     for name, places in _classes(assigned):
