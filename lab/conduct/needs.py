@@ -19,7 +19,7 @@ from lab.conduct.rounds import change_law, has_law
 from lab.conduct.simulating import MOST, enough, noise_of
 from lab.conduct.testing import counted_tests
 from lab.conduct.together import any_chance, coupling, has_noise, known_chance
-from lab.conduct.values import choices
+from lab.conduct.values import choices, devices_for
 from protocols.arrays import Floats
 from protocols.mechanisms import Direct, Flip, Unary
 from protocols.question import Question
@@ -54,7 +54,7 @@ def needs(scheme: Scheme, periods: int, level: float, refused: Refusals) -> list
 
 
 def _of_requests(scheme: Scheme, periods: int, level: float, refused: Refusals) -> Iterator[Need]:
-    most = max(len(choices(attribute)) for attribute in scheme.survey.attributes)
+    most = _most(scheme)
     for text, chance in (
         ("retries have other bytes", refused.first),
         ("second retries have other bytes", refused.first * refused.again),
@@ -66,9 +66,13 @@ def _of_requests(scheme: Scheme, periods: int, level: float, refused: Refusals) 
     delays = enough(partial(_hurried, most, periods), level)
     yield Need(deviation="one value is sent in a tenth of the time", finding="told-by-bytes", devices=delays)
     again = _to_tell(most, COLUMNS, level)
-    again += ceil(SPREAD * sqrt(again))  # retries are dealt by luck
+    again += ceil(2 * SPREAD * sqrt(again))  # retries, and who has which value among them, are dealt by luck
     devices = ceil(again / (periods * refused.first))
     yield Need(deviation="bits of retries tell one value", finding="told-at-a-retry", devices=devices)
+
+
+def _most(scheme: Scheme) -> int:
+    return max(len(choices(attribute)) for attribute in scheme.survey.attributes)
 
 
 def _hurried(values: int, periods: int, devices: int, rng: np.random.Generator) -> float:
@@ -82,36 +86,33 @@ def _hurried(values: int, periods: int, devices: int, rng: np.random.Generator) 
 
 def _to_tell(values: int, columns: int, level: float) -> int:
     """Of how many devices a column that is set for one value alone tells the value."""
-    devices = 4 * values
-    while devices < MOST:
-        own = devices / values
-        fewest = max(1, int(own - sqrt(own)))
-        if 2 * values * columns / comb(devices, fewest) <= level:
-            return devices
-        devices += values
-    return MOST
+    each = 2
+    while 2 * values * columns / comb(devices_for(each, values, values), each) > level:
+        each += 1
+    return devices_for(each, values, values)
 
 
 def _of_question(question: Question, scheme: Scheme, periods: int, level: float) -> Iterator[Need]:
-    name = question.name
     values = len(choices(question.listed if question.numeric else question.items))
+    most = max(values, _most(scheme))
     if isinstance(question.mechanism.encoding, Direct | Unary) and isinstance(question.mechanism.one_report, Flip):
-        yield from _of_answers(question, name, values, level)
+        yield from _of_answers(question, values, most, level)
     if has_law(question) and periods > 1 and not scheme.takes_turns:
-        yield from _of_rounds(question, name, values, periods, level)
+        yield from _of_rounds(question, values, most, periods, level)
 
 
-def _of_answers(question: Question, name: str, values: int, level: float) -> Iterator[Need]:
+def _of_answers(question: Question, values: int, most: int, level: float) -> Iterator[Need]:
+    name = question.name
     noise = question.mechanism.one_report
     assert isinstance(noise, Flip)
     single = level / (values * question.k)
     seen = question.mechanism.encoding.seen(noise)
     if question.sets:
-        devices = values * _for_means(seen.p, noise.p, single)
+        devices = devices_for(_for_means(seen.p, noise.p, single), values, most)
         yield Need(deviation=f"sets of {name} without paddings", finding="answers-off-law", devices=devices)
     elif not question.faked:
-        sure = 1 + ceil(log(single / 2) / log(noise.p))
-        devices = ceil(values * (sure + sqrt(sure) + 1))
+        sure = ceil(log(single / 2) / log(noise.p))
+        devices = devices_for(sure, values, most)
         text = f"answers about one value of {name} have no noise"
         yield Need(deviation=text, finding="answers-off-law", devices=devices)
 
@@ -130,11 +131,12 @@ def _normal(mean: float, variance: float, other: float, other_variance: float, l
     return max(4, ceil(ROOM * (reach / apart) ** 2))
 
 
-def _of_rounds(question: Question, name: str, values: int, periods: int, level: float) -> Iterator[Need]:
+def _of_rounds(question: Question, values: int, most: int, periods: int, level: float) -> Iterator[Need]:
+    name = question.name
     never = change_law(question, periods, 0)[0]
-    own = log(level / 2 / values) / log(never)
+    own = ceil(log(level / 2 / values) / log(never))
     text = f"one value of {name} has no round 2"
-    devices = ceil(values * (own + sqrt(own) + 1))
+    devices = devices_for(own, values, most)
     yield Need(deviation=text, finding="rounds-off-law", devices=devices)
     pairs = periods * (periods - 1) / 2
     same = change_law(question, 2, 0)

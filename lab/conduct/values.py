@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from protocols.arrays import Mask, Places, Whole
+from protocols.arrays import Mask, Whole
 from protocols.survey import NOTHING, Attribute, Survey
 
 
@@ -43,20 +43,43 @@ def choices(attribute: Attribute) -> Whole:
 
 
 def assigned(survey: Survey, devices: int, seed: int) -> Assigned:
-    """Values of so many devices, in an order that nobody knows without the seed."""
+    """Values of so many devices: each has as many as the next one. Who has which is drawn."""
     rng = np.random.default_rng([seed, devices])
     possible = {attribute.name: choices(attribute) for attribute in survey.attributes}
     most = max(map(len, possible.values()))
-    alike = rng.permutation(devices) % 2 == 0
-    common = rng.permutation(devices) % most
+    order = rng.permutation(devices)
+    same = order[: devices // 2]
+    others = order[devices // 2 :]
+    alike = np.zeros(devices, dtype=bool)
+    alike[same] = True
     values = {}
     for attribute in survey.attributes:
         rows = possible[attribute.name]
-        own = rng.permutation(devices)
-        chosen = rows[_places(alike, common, own, len(rows))]
+        places = np.zeros(devices, dtype=np.int64)
+        places[same] = np.arange(len(same)) % most % len(rows)
+        places[others] = rng.permutation(len(others)) % len(rows)
+        chosen = rows[places]
         values[attribute.name] = chosen[:, 0] if attribute.several is None else chosen
     return Assigned(values, alike)
 
 
-def _places(alike: Mask, common: Places, own: Places, count: int) -> Places:
-    return np.where(alike, common, own) % count
+def fewest(devices: int, values: int, most: int) -> int:
+    """At least so many of the devices have each value of an attribute; `most`: the values of the widest attribute.
+
+    >>> fewest(100, 3, 4)
+    28
+    """
+    same = devices // 2
+    return same // most * (most // values) + (devices - same) // values
+
+
+def devices_for(each: int, values: int, most: int) -> int:
+    """How many devices there must be, so that as many have each value.
+
+    >>> devices_for(28, 3, 4)
+    96
+    """
+    devices = each * values
+    while fewest(devices, values, most) < each:
+        devices += 1
+    return devices
