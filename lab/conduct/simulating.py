@@ -20,7 +20,7 @@ def enough(chance: Callable[[int, np.random.Generator], float], level: float) ->
     The number is one step larger than the first one with which no run missed it.
 
     >>> enough(lambda devices, rng: 0.5 ** (devices / 10), 1e-6)
-    244
+    298
     """
     devices = FEWEST
     while devices < MOST:
