@@ -65,6 +65,10 @@ def _of_requests(scheme: Scheme, periods: int, level: float, refused: Refusals) 
     yield Need(deviation="bits tell one value of all reports", finding="told-by-bytes", devices=told)
     delays = enough(partial(_hurried, most, periods), level)
     yield Need(deviation="one value is sent in a tenth of the time", finding="told-by-bytes", devices=delays)
+    if scheme.discloses:
+        devices = _to_show(most, len(scheme.questions), COLUMNS * periods, level)
+        text = "the attribute that is answered tells one value"
+        yield Need(deviation=text, finding="told-by-bytes", devices=devices)
     again = _to_tell(most, COLUMNS, level)
     again += ceil(2 * SPREAD * sqrt(again))  # retries, and who has which value among them, are dealt by luck
     devices = ceil(again / (periods * refused.first))
@@ -90,6 +94,18 @@ def _to_tell(values: int, columns: int, level: float) -> int:
     while 2 * values * columns / comb(devices_for(each, values, values), each) > level:
         each += 1
     return devices_for(each, values, values)
+
+
+def _to_show(values: int, questions: int, columns: int, level: float) -> int:
+    """The same of a column that is set for one value, and for a share of the devices with others."""
+    each = 2
+    while True:
+        devices = devices_for(each, values, values)
+        mean = (devices - each) / questions
+        ones = ceil(each + mean + SPREAD * sqrt(mean))
+        if 2 * values * columns * comb(ones, each) / comb(devices, each) <= level:
+            return devices
+        each += 1
 
 
 def _of_question(question: Question, scheme: Scheme, periods: int, level: float) -> Iterator[Need]:
@@ -185,6 +201,11 @@ def _of_pairs(scheme: Scheme, periods: int, level: float) -> Iterator[Need]:
             devices = ceil(enough(chance, level) / float(one.drawn))
             text = f"answers to {one.name} are about another value, if {other.name} has a certain one"
             yield Need(deviation=text, finding="value-elsewhere", devices=devices)
+        if not one.faked and scheme.survey.longitudinal and _shifts(one):
+            chance = partial(_followed, one, other, reports)
+            devices = ceil(enough(chance, level) / float(one.drawn))
+            text = f"noise of {one.name} follows the value of {other.name}"
+            yield Need(deviation=text, finding="value-elsewhere", devices=devices)
     if scheme.survey.solution != "spl" or scheme.takes_turns:
         return
     for one, other in combinations(asked, 2):
@@ -214,4 +235,22 @@ def _told_elsewhere(one: Question, other: Question, reports: int, devices: int, 
     elsewhere = rng.integers(other.k, size=devices)
     cells = np.where(elsewhere == 0, 0, own)
     seen = noise_of(one, own, cells, rng.random(devices), reports, rng)
+    return any_chance(np.eye(other.k)[elsewhere], seen, own, rng)
+
+
+def _shifts(question: Question) -> bool:
+    """Whether its memos are symbols that noise shifts by any amount alike."""
+    return isinstance(question.mechanism.encoding, Direct) and isinstance(question.mechanism.first, Flip)
+
+
+def _followed(one: Question, other: Question, reports: int, devices: int, rng: np.random.Generator) -> float:
+    """The same where noise shifts memos as often as it should, but by the place of the other attribute's value."""
+    first = one.mechanism.first
+    assert isinstance(first, Flip)
+    own = rng.integers(one.k, size=devices)
+    elsewhere = rng.integers(other.k, size=devices)
+    words = rng.random(devices)
+    shifted = first.p + first.q * (elsewhere % (one.k - 1) + 0.5)
+    words = np.where(words < first.p, words, shifted)
+    seen = noise_of(one, own, own, words, reports, rng)
     return any_chance(np.eye(other.k)[elsewhere], seen, own, rng)

@@ -35,7 +35,11 @@ NUMBERS = """
 """
 
 
-SURVEYS_OF_FAULTS = (SYMBOLS, PAIR, BITS, SETS, NUMBERS)
+SAMPLED = """
+{id: sampled, start: 2026-01-01T00:00:00Z, period: 1d, eps_inf: 2, eps_1: 1, horizon: 7, solution: smp,
+ attributes: [{name: few, values: [a, b, c, d], mechanism: l-grr}, {name: more, values: [a, b, c], mechanism: l-grr}]}
+"""
+SURVEYS_OF_FAULTS = (SYMBOLS, PAIR, BITS, SETS, NUMBERS, SAMPLED)
 
 
 class Fault(NamedTuple):
@@ -52,7 +56,8 @@ class Fault(NamedTuple):
     apart: bool = False
 
 
-MIDDLE = 'terms.places(values, joined["stays"])[0].get("few") == 1'
+# The audit of coins gives devices the first, the second and the last value.
+MIDDLE = 'terms.places(values, joined["stays"])[0].get("few") == 2'
 BARE = """\
                 answers[question.name] = answer
                 bare[question.name] = bytes([respondent._order(question)[cell]]).hex()
@@ -240,6 +245,49 @@ FAULTS = {
                 "                cell = respondent.cell(each, question, places, key)\n",
                 "                cell = respondent.cell(each, question, places, key)\n"
                 '                cell = 0 if question.name == "more" and places["few"] == 0 else cell\n',
+            ),
+        ),
+    ),
+    "noise follows another attribute's value": Fault(
+        PAIR,
+        "value-elsewhere",
+        "noise of more follows the value of few",
+        (
+            (
+                "settling.py",
+                "        for each in asked:\n            for question in each.questions:\n",
+                '        respondent.few = places["few"]\n'
+                "        for each in asked:\n            for question in each.questions:\n",
+            ),
+            (
+                "respondent.py",
+                "        memo, trait = question.to_survey(",
+                '        if question.name == "more" and memo != cell:\n'
+                "            memo = (cell + 1 + self.few) % 4\n"
+                "        memo, trait = question.to_survey(",
+            ),
+        ),
+    ),
+    "which attribute is answered tells the middle value": Fault(
+        SAMPLED,
+        "told-by-bytes",
+        "the attribute that is answered tells one value",
+        (
+            (
+                "settling.py",
+                "        asked = respondent.asked if",
+                f"        respondent.middle = {MIDDLE}\n        asked = respondent.asked if",
+            ),
+            (
+                "settling.py",
+                "            self.charge(survey, each)\n",
+                '            if each.id in joined["asked"]:\n                self.charge(survey, each)\n',
+            ),
+            (
+                "respondent.py",
+                "        asked = self.terms.questions\n        order",
+                '        asked = self.terms.questions\n        if getattr(self, "middle", False):\n'
+                "            return 0\n        order",
             ),
         ),
     ),
