@@ -103,9 +103,9 @@ edge-chaos: | servers
 drills: | servers
 	$(BIN)/python -m tests.drills
 
-# Not part of the tests: it takes minutes.
+# Not part of the tests: it takes minutes. ATTACKS="conduct" runs one part.
 attacks: .venv/ready-peers | servers
-	$(BIN)/python -m tests.lab
+	$(BIN)/python -m tests.lab $(ATTACKS)
 
 # Not part of the tests: it takes many minutes, and needs podman and more. DEPLOY="--only image,compose" runs some steps.
 deploy-test: .venv/ready-deploy | servers

@@ -4,7 +4,7 @@ Nobody else can match reports: tokens link nothing. The audit can, because it ma
 """
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,18 @@ from protocols.respondent import Respondent
 from protocols.scheme import Scheme
 from protocols.survey import with_paddings
 from protocols.wire import Frame, Reject, decode_frame
+
+
+class Retry(NamedTuple):
+    """A report that was sent again, because a gateway did not take it.
+
+    `same`: its bytes are those that came first. `request` has all bytes but the digits of answers.
+    """
+
+    period: int
+    device: int
+    same: bool
+    request: bytes
 
 
 class Observed:
@@ -41,6 +53,7 @@ class Observed:
         self.values, self.answers, self.traits = dict[str, Whole](), dict[str, Column](), dict[str, Traits]()
         self.around = dict[str, NDArray[Any]]()
         """What else was seen of reports: numbers as [period, device], bytes as [period, device, byte]."""
+        self.retries = list[Retry]()
         for question in scheme.questions:
             name, encoding = question.name, question.mechanism.encoding
             layout, lifelong = encoding.answer, encoding.lifelong

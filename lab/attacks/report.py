@@ -89,6 +89,32 @@ class Finding(Strict):
     defect: bool = False
 
 
+class Need(Strict):
+    """How many devices a deviation needs, so that the audit misses it in at most one run of a hundred."""
+
+    deviation: str = Field(description="what devices might do")
+    finding: str = Field(description="the code of what is then found")
+    devices: int
+
+
+class Tested(Strict):
+    """One test of the conduct of devices."""
+
+    name: str
+    chance: float = Field(description="the chance of luck of this test alone, or a bound of it")
+    adjusted: float = Field(description="the same in the family of all tests (Holm): compared with `level`")
+
+
+class Conduct(Strict):
+    """The tests of what devices do: all of them together refute healthy devices with a chance of at most `level`."""
+
+    level: float
+    devices: int
+    periods: int
+    needs: tuple[Need, ...]
+    tests: tuple[Tested, ...]
+
+
 class PeriodIntegrity(Strict):
     """The verdict on a period that was collected."""
 
@@ -116,6 +142,7 @@ class AuditReport(Strict):
     periods: int | None = Field(None, description="in how many periods")
     figures: tuple[Figure, ...]
     integrity: tuple[PeriodIntegrity, ...] = Field((), description="of collected periods: their verdicts")
+    conduct: Conduct | None = Field(None, description="of the devices of a program; null: not tested")
     findings: tuple[Finding, ...] = ()
     breaches: tuple[str, ...] = Field(
         (),

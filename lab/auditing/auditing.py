@@ -20,7 +20,8 @@ from lab.attacks.observed import Observed
 from lab.attacks.places import places
 from lab.attacks.readers import Reading, readings
 from lab.attacks.reidentify import SURVEYS, TARGETS, Search, Table
-from lab.attacks.report import Attack, Attacker, AuditReport, Figure, Finding, defects
+from lab.attacks.report import Attack, Attacker, AuditReport, Conduct, Figure, Finding, defects
+from lab.auditing.conduct import conduct_of, planned
 from lab.auditing.devices import STEADY, Way, block, everybody, named, rows_of, ways_of_reports
 from lab.populations import survey_values
 from producers.files import TableSource
@@ -32,6 +33,8 @@ from protocols.survey import Survey
 from protocols.survey_text import parse_survey
 
 PERIODS = 10
+CONDUCT_SHARE = 1 / 4
+"""Of alpha, for the conduct of devices, if attacks are carried out, too; alone it has all of it."""
 NEEDED: dict[Attack, int] = {"reidentify": 1, "read": 1, "forge": 1}  # periods: more show these nothing new
 BLOCK_BYTES = 128 << 20  # of reports that are kept at once
 MOST_DEVICES = 1 << 18
@@ -53,6 +56,7 @@ class Auditing:
     fail_above: str
     targets: int = TARGETS
     surveys: int = SURVEYS
+    conduct: bool = False  # whether the conduct of a program's devices is tested, too
 
     @cached_property
     def scheme(self) -> Scheme:
@@ -91,6 +95,23 @@ class Auditing:
             known = None if background is None else survey_values(background, self.survey)
             return self.measured(people, way, step, known, twin)
 
+    def plan(self, devices: int | None, periods: int | None) -> Conduct:
+        """How the conduct of a program's devices will be tested."""
+        return planned(self.scheme, devices, periods, self.alpha * (CONDUCT_SHARE if self.only else 1))
+
+    def with_conduct(self, report: AuditReport | None, plan: Conduct, program: str | None, step: Step) -> AuditReport:
+        """A report, or none, and the tests of a plan; without a program the plan alone."""
+        if program is None:
+            return self._report((), (), conduct=plan) if report is None else report.model_copy(update={"conduct": plan})
+        tested, found, observed = conduct_of(self.survey, plan, program, self.seed, step)
+        exact = Beside()
+        exact.add(observed)
+        found += exact.findings(0.0)
+        if report is None:
+            facts = {"source": "all values", "path": program, "devices": plan.devices, "periods": plan.periods}
+            return self._report((), found, conduct=tested, **facts)
+        return report.model_copy(update={"conduct": tested, "findings": (*report.findings, *found)})
+
     def measured(
         self, people: Scenario, way: Way, step: Step, background: Table | None = None, twin: Way | None = None
     ) -> AuditReport:
@@ -101,9 +122,9 @@ class Auditing:
         """
         special = [q.name for q in self.scheme.questions if not of_values(q)]
         only = [attack for attack in self.only if attack == "guess" or not special]
-        if special and (not only or way.keyring is None):
+        if special and not only:
             raise SettingsError(
-                f"{', '.join(special)}: of sets and thresholds, guesses alone are carried out, on devices of the audit",
+                f"{', '.join(special)}: of sets and thresholds, guesses alone are carried out",
                 "leave --devices out, or add guess to --only",
             )
         priors = None if self.prior == "published" else self._priors(people)
@@ -132,8 +153,9 @@ class Auditing:
                 experiment.add(observed, coins)
                 if some.start == 0:
                     beside.add_coins(observed, coins, steady=not experiment.coins.change)
-        # Half of alpha is for proven losses: those of reports, and the one of tables.
-        each = self.alpha / 2 / (1 + sum(len(experiment.looks) for experiment in planned))
+        # Half of alpha is for proven losses: those of reports, and the one of tables. Conduct takes its share of it.
+        share = 1 / 2 - (CONDUCT_SHARE if self.conduct else 0)
+        each = self.alpha * share / (1 + sum(len(experiment.looks) for experiment in planned))
         figures += [figure for experiment in planned for figure in experiment.figures(each)]
         found = beside.findings(self.alpha / 4)
         first = {name: column[:MOST_RECORDS] for name, column in people.presences(0).values.items()}

@@ -14,12 +14,14 @@ from hearsay.terminal.explaining import BROKEN, REFUSED
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from lab.attacks.report import Attack, AuditReport, Figure
+    from lab.attacks.report import Attack, AuditReport, Conduct, Figure
 
 SPACED: dict[str, Any] = {"pad_edge": True, "padding": (0, 2, 0, 0)}
 CALLS = 20_000  # of a function
 OF_PROGRAMS: tuple[Attack, ...] = ("guess", "place", "link", "epsilon")
 """Attacks on devices whose secrets the audit does not have."""
+CONDUCT = "conduct"
+"""In --only: whether devices of a program do what their survey says."""
 
 
 def audit(
@@ -87,8 +89,10 @@ def audit(
         make = function_named(function)
         with console.progress("calling") as step:
             reports[""] = audit_function(function, make, values, promise, devices or CALLS, alpha, seed, step)
-    elif device is not None and (data is not None or kafka is not None or not measures):
-        raise typer.BadParameter("a program has devices of its own: add --devices, leave out --data and --kafka")
+    elif device is not None and (data is not None or kafka is not None):
+        raise typer.BadParameter("a program has devices of its own: leave out --data and --kafka")
+    elif device is not None and not measures and console.words(only) != [CONDUCT]:
+        raise typer.BadParameter("a program has devices of its own: add --devices, or --only conduct")
     elif data is not None or (kafka is not None and not measures):
         if measures or periods is not None:
             raise typer.BadParameter(
@@ -100,18 +104,28 @@ def audit(
             reports[""] = audit_collected(data, kafka, survey, fail_above, step)
     elif survey is None:
         raise typer.BadParameter("name a survey file, or --data and --kafka for what was collected")
-    elif periods is not None and not measures:
+    elif periods is not None and not measures and console.words(only) != [CONDUCT]:
         raise typer.BadParameter("without devices nothing is measured: add --devices", param_hint="--devices")
     elif csv is not None and (scenario is not None or devices is not None):
         raise typer.BadParameter("a table has its own people; leave out --devices and --scenario", param_hint="--csv")
     else:
         wanted = attacks(only, ATTACKS if device is None else OF_PROGRAMS)
+        conducts = CONDUCT in console.words(only) or not (only or device is None or devices is None)
         shares, read = prior or ("even" if csv is None else "exact"), read_survey(Path(survey))
-        terms = (crowd, wanted, attacker, shares, alpha, seed, fail_above, targets, surveys)
+        terms = (crowd, wanted, attacker, shares, alpha, seed, fail_above, targets, surveys, conducts)
         for budget, one in budgets(read, eps).items():
             auditing, doing = Auditing(one, *terms), f" at eps {budget}" if budget else ""
+            plan = auditing.plan(devices, periods) if conducts else None
+            if plan is not None:
+                _say_needs(plan)
             with console.progress(f"{'measuring' if measures else 'computing'}{doing}") as step:
-                reports[budget] = auditing.run(csv, scenario, devices, periods, background, step, kafka, device)
+                report = None
+                if wanted:
+                    report = auditing.run(csv, scenario, devices, periods, background, step, kafka, device)
+                if plan is not None:
+                    report = auditing.with_conduct(report, plan, device, step)
+                assert report is not None, "--only names something"
+                reports[budget] = report
     figures = {budget: report.model_dump(mode="json") for budget, report in reports.items()}
     if eps:
         show(figures, lambda: _compare(reports), as_json)
@@ -123,12 +137,37 @@ def audit(
 
 
 def attacks(text: str, possible: tuple[Attack, ...]) -> tuple[Attack, ...]:
-    """The attacks of `--only`; all by default."""
+    """The attacks of `--only`; all by default. Conduct is no attack."""
     wanted = console.words(text)
     for word in wanted:
-        if word not in possible:
-            raise typer.BadParameter(f"{word!r} is not one of {', '.join(possible)}", param_hint="--only")
+        if word not in (*possible, CONDUCT):
+            raise typer.BadParameter(f"{word!r} is not one of {', '.join((*possible, CONDUCT))}", param_hint="--only")
     return tuple(attack for attack in possible if not wanted or attack in wanted)
+
+
+def _say_needs(plan: Conduct) -> None:
+    """How many devices the audit takes, and how many each deviation needs, before any device is started."""
+    console.err.print(
+        f"The conduct of {plan.devices:,} devices is tested in {plan.periods} periods. All tests together refute "
+        f"healthy devices with a chance of at most {plan.level:g}. A deviation is missed in at most 1 % of all audits "
+        "with so many devices:",
+        soft_wrap=True,
+    )
+    for need in plan.needs:
+        enough = "" if need.devices <= plan.devices else "  (more than there are)"
+        console.err.print(f"{need.devices:9,}  {need.deviation}: {need.finding}{enough}", markup=False, soft_wrap=True)
+
+
+def _show_conduct(plan: Conduct) -> None:
+    """The tests that were made, the oddest first."""
+    left = ("test",)
+    table = console.table(*left, "chance of luck", "among all", left=left, title="Conduct of devices", **SPACED)
+    for test in sorted(plan.tests, key=lambda test: test.adjusted):
+        style = "red" if test.adjusted <= plan.level else ""
+        table.add_row(escape(test.name), f"{test.chance:.1g}", f"{test.adjusted:.1g}", style=style)
+    table.caption = f"{len(plan.tests)} tests as one family (Holm): what is at most {plan.level:g} is refuted"
+    console.out.print()
+    console.out.print(table)
 
 
 def _leave(reports: dict[str, AuditReport]) -> None:
@@ -188,6 +227,8 @@ def _show(report: AuditReport, limits: str) -> None:
         if figures:
             console.out.print()
             console.out.print(_table(words["heading"], figures))
+    if report.conduct is not None and report.conduct.tests:
+        _show_conduct(report.conduct)
     if report.integrity:
         console.out.print()
         console.out.print(_verdicts(report))

@@ -1,6 +1,7 @@
 """Both device libraries as a program for `hearsay audit --device`: `python -m tests.clients.program LIBRARY [DEFECT]`.
 
-With a defect, the report that the library settled is changed, or what the library draws is.
+With a defect, the report that the library settled is changed, or what the library draws is. With `apart` in its place,
+each report is sent at a moment of its own, and the program says when it is to be called again.
 """
 
 import json
@@ -15,6 +16,7 @@ from hearsay_device import DeviceError, Limits
 from tests.clients.cases import ANY
 from tests.clients.libraries import Clock, open_device, store, stored
 
+APART = "apart"
 MANY = "--devices 150 --periods 4"
 DEFECTS = {
     "token without period": ("token-twice", "--devices 4 --periods 2"),
@@ -40,6 +42,9 @@ def main(library: str, defect: str | None = None) -> None:
         entropy = told["survey"] + path.name if defect in ("constant secret", "constant noise") else None
         try:
             with open_device(library, path, clock, Limits(**ANY), entropy) as device:
+                if defect == APART:
+                    print(json.dumps(sent_apart(device, told, clock)), flush=True)
+                    continue
                 if defect is None:
                     device.send(told["gateway"], told["survey"], told["values"])
                 else:
@@ -49,6 +54,17 @@ def main(library: str, defect: str | None = None) -> None:
             print(json.dumps({"at": clock.seconds}), flush=True)
         except DeviceError as error:
             print(json.dumps({"refused": str(error)}), flush=True)
+
+
+def sent_apart(device: Any, told: dict[str, Any], clock: Clock) -> dict[str, Any]:
+    """One call of an app: what it says to the audit."""
+    refused = {}
+    try:
+        again_at = device.send(told["gateway"], told["survey"], told["values"], apart=True).again_at
+    except DeviceError as error:
+        again_at = error.again_at
+        refused = {"refused": str(error)}
+    return {"at": clock.seconds, "again_at": again_at, **refused}
 
 
 def send_changed(device: Any, told: dict[str, Any], defect: str) -> None:

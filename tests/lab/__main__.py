@@ -6,13 +6,20 @@
 4. Every broken device, and every defect that is planted in the device libraries, is refuted at level 1e-4.
 5. Of 100 audits of healthy devices at that level (94 of ours, 3 of each library) none refutes them.
 6. Other libraries, at that level: a defect of opendp 0.14.1 is refuted, pure-ldp 1.2.0 is not.
+7. Every fault that is planted in a copy of the Python library is refuted at that level, with as many devices as the
+   audit says beforehand; and none of 40 audits refutes the conduct of healthy devices.
+
+`python -m tests.lab integrity conduct` carries out some of them: integrity (1, 2, 3), planted (4), healthy (5),
+peers (6), conduct (7).
 """
 
 import sys
 from collections import Counter
+from collections.abc import Callable
 from itertools import product
 from math import sqrt
 from pathlib import Path
+from resource import RUSAGE_CHILDREN, RUSAGE_SELF, getrusage
 from tempfile import TemporaryDirectory
 
 import numpy as np
@@ -23,9 +30,10 @@ from hearsay.terminal.explaining import BROKEN as REFUTED
 from protocols.question import Question
 from tests.analytics.test_integrity import CASES, honest, small_p_values, zipf
 from tests.clients.libraries import LIBRARIES
-from tests.clients.program import DEFECTS, MANY
+from tests.clients.planting import FAULTS, SURVEYS_OF_FAULTS, plant
+from tests.clients.program import APART, DEFECTS, MANY
 from tests.clients.test_audit import program
-from tests.lab.calling import LEVEL, call, refuted
+from tests.lab.calling import LEVEL, call, conduct_defects, needed, refuted
 from tests.lab.observing import BROKEN
 from tests.lab.peers import EPSILON, VALUES, opendp_promise
 from tests.lab.test_beside import SIZES
@@ -34,6 +42,7 @@ from tests.lab.test_collected import LIVES, alarms
 PERIODS, PEOPLE, SURVEYS, LIFE, SEEDS = 10_000, 2000, 200, 50, 25
 MANY_PEOPLE = 10_000  # with 2,000, the change of thirty symbols is seen in one survey of seven
 HEALTHY, HEALTHY_PROGRAMS, CALLS = 94, 3, 4000
+HEALTHY_CONDUCT, HEALTHY_DEVICES = 40, 300
 
 
 def at_most(share: float, of: int) -> float:
@@ -100,15 +109,67 @@ def peers() -> bool:
     return wrong.exit_code == REFUTED and right.exit_code == 0 and abs(opendp_promise() - EPSILON) < 1e-9
 
 
-def main() -> int:
+def integrity() -> bool:
     good = []
     for name, question in CASES.items():
         good += [honest_periods(name, question), surveys_that_alarm(name, question)]
-    good.append(honest_lives())
-    with TemporaryDirectory() as directory:
-        good += [planted(Path(directory)), healthy(Path(directory)), peers()]
+    return all([*good, honest_lives()])
+
+
+def conduct(directory: Path) -> bool:
+    good = []
+    for number, (name, fault) in enumerate(FAULTS.items()):
+        devices = needed(fault.survey, directory)[fault.deviation]
+        command = plant(directory / f"library-{number}", fault)
+        found = conduct_defects(fault.survey, directory, devices, command)
+        print(f"{name}, {devices} devices: {', '.join(sorted(found)) or 'not refuted'}", flush=True)
+        good.append(fault.finding in found)
+    return all([*good, healthy_conduct(directory)])
+
+
+def healthy_conduct(directory: Path) -> bool:
+    """Runs of all surveys in turns; every fourth one sends each report at a moment of its own."""
+    wrong = 0
+    for seed in range(HEALTHY_CONDUCT):
+        survey = SURVEYS_OF_FAULTS[seed % len(SURVEYS_OF_FAULTS)]
+        mode = [APART] if seed % 4 == 0 else []
+        found = conduct_defects(survey, directory, HEALTHY_DEVICES, program("python", *mode), seed)
+        print(f"healthy, seed {seed}: {', '.join(sorted(found)) or 'not refuted'}", flush=True)
+        wrong += bool(found)
+    print(f"{wrong} of {HEALTHY_CONDUCT} audits of the conduct of healthy devices refuted them")
+    return wrong == 0
+
+
+def main() -> int:
+    with TemporaryDirectory() as name:
+        directory = Path(name)
+        parts: dict[str, Callable[[], bool]] = {
+            "integrity": integrity,
+            "planted": lambda: planted(directory),
+            "healthy": lambda: healthy(directory),
+            "peers": peers,
+            "conduct": lambda: conduct(directory),
+        }
+        wanted = sys.argv[1:] or list(parts)
+        if unknown := set(wanted) - set(parts):
+            sys.exit(f"no part is called {', '.join(sorted(unknown))}; there are {', '.join(parts)}")
+        good = [timed(part, parts[part]) for part in wanted]
     print("all as computed" if all(good) else "NOT as computed")
     return 0 if all(good) else 1
+
+
+def timed(name: str, part: Callable[[], bool]) -> bool:
+    """Whether a part is as computed; its CPU time is printed."""
+    begin = cpu_seconds()
+    good = part()
+    print(f"{name}: {'as computed' if good else 'NOT as computed'}, {cpu_seconds() - begin:.0f} CPU s", flush=True)
+    return good
+
+
+def cpu_seconds() -> float:
+    """Of this process, and of those that it started and that ended."""
+    used = [getrusage(whose) for whose in (RUSAGE_SELF, RUSAGE_CHILDREN)]
+    return sum(each.ru_utime + each.ru_stime for each in used)
 
 
 if __name__ == "__main__":

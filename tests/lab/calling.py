@@ -40,6 +40,20 @@ def audited(survey: str, directory: Path, options: str, *more: str) -> AuditRepo
     return AuditReport.model_validate_json(result.stdout)
 
 
+def needed(survey: str, directory: Path) -> dict[str, int]:
+    """How many devices each deviation needs, as `hearsay audit` says before any device is started."""
+    plan = audited(survey, directory, "--only conduct").conduct
+    assert plan is not None
+    assert not plan.tests
+    return {need.deviation: need.devices for need in plan.needs}
+
+
+def conduct_defects(survey: str, directory: Path, devices: int, program: str, seed: int = 0) -> set[str]:
+    """The codes of the defects that tests of the conduct of a program's devices show."""
+    options = f"--only conduct --devices {devices} --seed {seed} --device"
+    return {defect.code for defect in audited(survey, directory, options, program).defects}
+
+
 def refuted(directory: Path, options: str, *more: str) -> set[str]:
     """The codes of the defects that coins and what stands beside the answers show, in a survey of near budgets."""
     return {defect.code for defect in audited(NEAR, directory, f"--only epsilon {options}", *more).defects}
