@@ -216,7 +216,7 @@ def test_one_attribute_alone(running: Running) -> None:
 
 def test_suppressed_values_are_in_no_download(running: Running) -> None:
     for row in json.loads(get(running, "visitors.json")):
-        assert (row["visitors"] is None) == (row["suppressed"] is not None) == (row["last"] == 1)
+        assert (row["visitors"] is None) == (row["suppressed"] is not None) == (row["first"] == 1)
     for row in json.loads(get(running, "histograms.json")):
         assert (row["n"] is None) == (row["period"] == 1) == (row["estimate"] is None)
 
