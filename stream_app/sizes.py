@@ -26,6 +26,9 @@ LATE_BYTES = 32
 """More than a counter's head takes for the late rows of a period."""
 
 
+MOST_ANSWERED = 5
+"""Of how many open windows answers are added up where devices are counted by gaps: hour, day, week, since the start."""
+
 DWELL_BYTES = 64 * 1024 * 1024
 """The largest table for dwell times; several of that size are needed at once."""
 
@@ -44,12 +47,18 @@ def survey_bytes(survey: Survey) -> int:
 def counter_bytes(survey: Survey) -> int:
     """The size of the counts of one partition and period, if every gap occurs: as state record or as partial."""
     rows, reach = len(survey.visits.cells), survey.visits.reach
-    return _head_bytes(survey) + rows * _gap_bytes(survey) + max(0, reach - rows) * LATE_BYTES
+    by_gap = rows * _gap_bytes(survey)
+    if not survey.counts_supports_by_visit:
+        by_gap = rows * _visit_bytes(survey) + _support_bytes(survey)
+    return _head_bytes(survey) + by_gap + max(0, reach - rows) * LATE_BYTES
 
 
 def final_bytes(survey: Survey) -> int:
     """The size of a final, if every gap occurs and every number takes eight bytes."""
-    sums = 2 * len(survey.units) * _gap_bytes(survey)  # also in the record of the merge
+    windows = len(survey.units) if survey.visitors is not None else MOST_ANSWERED
+    if survey.visitors is None and not survey.releases_windows:
+        windows = 0
+    sums = 2 * windows * _gap_bytes(survey)  # also in the record of the merge
     return counter_bytes(survey) + GUARANTEES_BYTES + sums
 
 
@@ -82,13 +91,15 @@ def check_sizes(survey: Survey, limit: int = VALUE_BYTES) -> None:
         )
     if final_bytes(survey) > limit:
         horizon = (limit - GUARANTEES_BYTES - _head_bytes(survey)) // _gap_bytes(survey)
-        values, each = sum(attribute.k for attribute in survey.asked), 8 * (len(survey.visits.cells) + 1)
+        values, rows = sum(attribute.k for attribute in survey.asked), len(survey.visits.cells) + 1
+        by_visit = survey.counts_supports_by_visit
+        each = 8 * (rows if by_visit else 2 + 2 * MOST_ANSWERED)
         fewer = values - -(-(final_bytes(survey) - limit) // each)
         raise SurveyError(
             f"survey {survey.id!r}: its finals take up to {final_bytes(survey):,} bytes, 8 for each value and gap, "
             f"and a record at most {limit:,}",
             f"use a {survey.key('horizon')} of at most {horizon}, or at most {fewer:,} values in all"
-            if horizon > 0 and survey.visitors is None
+            if by_visit and horizon > 0 and survey.visitors is None
             else f"use at most {fewer:,} values in all",
         )
 
@@ -112,8 +123,17 @@ def _gap_bytes(survey: Survey) -> int:
     Of answers that are gathered, half of that for supports, half for those that wait, and how many they are. And the
     late rows of a period.
     """
-    asked = sum(2 + 8 + 8 * (attribute.k + _gathers(attribute)) for attribute in survey.asked)
-    return LATE_BYTES + asked + (2 + 8) * (survey.one_in > 1)
+    return _visit_bytes(survey) + _support_bytes(survey)
+
+
+def _visit_bytes(survey: Survey) -> int:
+    """What a gap takes without supports."""
+    return LATE_BYTES + (2 + 8) * (len(survey.asked) + (survey.one_in > 1))
+
+
+def _support_bytes(survey: Survey) -> int:
+    """What one row of supports takes."""
+    return sum(8 * (attribute.k + _gathers(attribute)) for attribute in survey.asked)
 
 
 def _gathers(attribute: Attribute) -> bool:

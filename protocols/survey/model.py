@@ -196,7 +196,8 @@ class Survey(Strict):
             if self.horizon > 1:
                 what = f"{self.key('horizon')}: {self.horizon}"
                 raise ValueError(f"{what} counts by gaps, and visitors by the calendar; leave one out")
-        counters = len(self.visits.cells) * sum(attribute.k for attribute in self.asked)
+        rows = len(self.visits.cells) if self.counts_supports_by_visit else 1
+        counters = rows * sum(attribute.k for attribute in self.asked)
         if counters > MAX_COUNTERS:
             key = self.key("horizon")
             raise ValueError(
@@ -422,6 +423,13 @@ class Survey(Strict):
         if self.presence_epsilon is not None:
             return 0
         return (self.publish_from or 0) if self.version == 3 else self.minimum
+
+    @property
+    def counts_supports_by_visit(self) -> bool:
+        """Whether supports are counted by gap or flags: for answers of the first reports of windows, or for all."""
+        if not self.releases_windows:
+            return True
+        return self.presence_epsilon is not None and any(of != "period" for of in self.released.tables)
 
     @property
     def hides_answers(self) -> bool:

@@ -7,7 +7,7 @@ Progress   how far the partition has closed a survey, and what it has refused of
 from dataclasses import dataclass, field
 
 from protocols.errors import StateError
-from stream_app.counting.counters import Counts, arrays_of, from_arrays
+from stream_app.counting.counters import Counts, arrays_of, from_arrays, version_of
 from stream_app.log.codec import pack, unpack
 from stream_app.log.flushes import PARTIALS, Output
 from stream_app.log.marks import Loss
@@ -57,9 +57,8 @@ def encode_partial(partial: Partial) -> bytes:
     if isinstance(partial, Progress):
         return pack({**head, "kind": "progress", "lates": sorted(partial.lates.items())})
     counts = head.pop("counts")
-    return pack(
-        {**head, "kind": "part", "late": sorted(partial.late.items()), "attributes": list(counts)}, arrays_of(counts)
-    )
+    written = {**head, "kind": "part", "late": sorted(partial.late.items()), "attributes": list(counts)}
+    return pack(written, arrays_of(counts), version_of(counts))
 
 
 def decode_partial(data: bytes) -> Partial:

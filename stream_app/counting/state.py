@@ -27,7 +27,7 @@ from protocols.errors import AnotherRelease, FingerprintChanged, StateError
 from protocols.scheme import Scheme
 from protocols.survey import Survey
 from protocols.wire import MAX_ROWS, Lookup, most_rows
-from stream_app.counting.counters import PeriodCounts, arrays_of, from_arrays
+from stream_app.counting.counters import PeriodCounts, arrays_of, from_arrays, version_of
 from stream_app.counting.tables.tokens import TokenSet, token_set
 from stream_app.log.codec import Head, pack, unpack
 from stream_app.log.flushes import Write
@@ -191,7 +191,7 @@ class OpenPeriod:
             "fingerprint": self.scheme.fingerprint,
             "attributes": list(counts),
         }
-        return pack(head, arrays_of(counts))
+        return pack(head, arrays_of(counts), version_of(counts))
 
     @staticmethod
     def decode(data: bytes, scheme: Scheme) -> "OpenPeriod":
