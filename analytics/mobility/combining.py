@@ -49,7 +49,8 @@ def combine(reports: Sequence[MobilityReport]) -> MobilityReport:
     through = {(w.unit, w.first): w.last for w in sorted(windows.values(), key=lambda w: w.last)}
     newest = {p: w for p, w in windows.items() if not w.open or w.kind == "ever" or w.last == through[w.unit, w.first]}
     since = min((w.first for w in newest.values()), default=0)
-    older = [w for p, w in windows.items() if p not in newest and w.first == since and w.new is not None]
+    counts_ever = any(w.new is not None or w.kind == "ever" for w in windows.values())
+    older = [w for p, w in windows.items() if p not in newest and w.first == since and counts_ever]
     kept = [*newest.values(), *(w.model_copy(update={"kind": "ever"}) for w in older)]
     triangle = {(cell.first, cell.last): cell for report in reports for cell in report.triangle}
     return reports[-1].model_copy(

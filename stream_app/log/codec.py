@@ -41,8 +41,8 @@ Head = dict[str, Any]
 Array = NDArray[Any]
 
 
-def pack(head: Head, arrays: Sequence[Array] = (), version: int = COMMON) -> bytes:
-    """One record.
+def pack(head: Head, arrays: Sequence[Array] = (), version: int | None = None) -> bytes:
+    """One record; of the common version unless another one is given.
 
     >>> unpack(pack({"offset": 7}, [np.array([1, 2], dtype=np.uint64)]))
     ({'offset': 7}, [array([1, 2], dtype=uint64)])
@@ -50,7 +50,9 @@ def pack(head: Head, arrays: Sequence[Array] = (), version: int = COMMON) -> byt
     little = [array.astype(array.dtype.newbyteorder("<"), order="C", copy=False) for array in arrays]
     shapes = [[array.dtype.str, *array.shape] for array in little]
     text = json.dumps([head, shapes], sort_keys=True, separators=(",", ":")).encode()
-    return b"".join([b"h%d" % version, len(text).to_bytes(4, "little"), text, *(array.data for array in little)])
+    return b"".join(
+        [b"h%d" % (version or COMMON), len(text).to_bytes(4, "little"), text, *(array.data for array in little)]
+    )
 
 
 def pack_position(head: Head) -> bytes:

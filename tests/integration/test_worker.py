@@ -139,7 +139,11 @@ def test_finals_are_exact_through_kills_pauses_stops_and_broker_crashes(
 class NextRelease(WorkerProcess):
     """A worker of a release that writes the next version of the state, and reads this one too."""
 
-    program = ("-c", "from stream_app.log import codec; codec.VERSION += 1; from hearsay.cli import main; main()")
+    program = (
+        "-c",
+        "from stream_app.log import codec; codec.VERSION += 1; codec.COMMON = codec.VERSION; "
+        "from hearsay.cli import main; main()",
+    )
 
 
 class Faulty(WorkerProcess):
