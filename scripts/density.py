@@ -212,13 +212,13 @@ FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 DISPLAYS = (ast.Tuple, ast.List)
 COUNTED = {*FUNCTIONS, *COMPREHENSIONS, ast.Expr, ast.Assign, ast.IfExp, ast.Call}
-LEAVES = {ast.Name, ast.Constant, ast.Load, ast.Store, ast.alias, str, int, type(None)}
+LEAVES = {ast.Name, ast.Constant, ast.Load, ast.Store, ast.alias, str, int, bool, type(None)}
 PLAIN = {"ctx", "op", "ops", "id", "attr", "arg", "name", "names", "annotation", "returns"}
 """Fields of nodes that hold nothing to count."""
 
 
 @cache
-def fields_with_nodes(kind: type[ast.AST]) -> tuple[str, ...]:
+def fields_with_nodes(kind: Any) -> tuple[str, ...]:
     """Where to look for more nodes.
 
     >>> fields_with_nodes(ast.Attribute)
@@ -232,9 +232,10 @@ def counted_nodes(tree: ast.AST) -> Iterator[Any]:
     waiting = [tree]
     while waiting:
         node = waiting.pop()
-        if type(node) in COUNTED:
+        kind: Any = type(node)
+        if kind in COUNTED:
             yield node
-        for name in fields_with_nodes(type(node)):
+        for name in fields_with_nodes(kind):
             value = getattr(node, name)
             if isinstance(value, list):
                 waiting += [child for child in value if type(child) not in LEAVES]
