@@ -313,5 +313,5 @@ def is_nested(node: ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
     """
     if len(node.generators) > 1:
         return True
-    inside = [found for found in ast.walk(node) if isinstance(found, COMPREHENSIONS)]
-    return len(inside) > 1
+    found = [inner for inner in counted_nodes(node) if isinstance(inner, COMPREHENSIONS)]
+    return len(found) > 1

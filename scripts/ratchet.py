@@ -12,7 +12,10 @@ Limits = dict[str, dict[str, float]]
 """By room and figure."""
 Rooms = dict[str, Density]
 
+ROOMS = "rooms"
+"""Their sum."""
 ALL = "all"
+"""The sum of the rooms and the lab."""
 JAVASCRIPT = "JavaScript"
 """What the names of rooms of JavaScript begin with."""
 
@@ -59,10 +62,10 @@ class Figure(NamedTuple):
         >>> [TOKENS.limit(Density(code=1_000, tokens=tokens)) for tokens in (10_310, 10_350, 10_351)]
         [10.4, 10.4, 10.5]
         >>> EXCEPTIONS.limit(Density())
-        0.0
+        0
         """
         if not self.step:
-            return self.value(density)
+            return round(self.value(density))
         steps = ceil(round(self.value(density) / self.step + 0.5, 6))
         return round(steps * self.step, 1)
 
@@ -159,7 +162,7 @@ def figures_of(room: str) -> tuple[Figure, ...]:
     """What is limited in a room. Sums of rooms have no limits but one: code that moves would change them."""
     if room == ALL:
         return (NOISE,)
-    if room == "rooms":
+    if room == ROOMS:
         return ()
     return LINES if room.startswith(JAVASCRIPT) else FIGURES
 

@@ -151,7 +151,7 @@ def of_text(file: str, text: str) -> Density:
 
 def measure(sources: Iterable[Source], measured: Measured) -> Rooms:
     """Measure each room, and the sums."""
-    names = [*PYTHON_ROOMS, "rooms", "lab", ALL, "tests", *SCRIPT_ROOMS]
+    names = [*PYTHON_ROOMS, ratchet.ROOMS, "lab", ALL, "tests", *SCRIPT_ROOMS]
     rooms = {name: Density() for name in names}
     for file, text in sources:
         room = room_of(file)
@@ -160,7 +160,7 @@ def measure(sources: Iterable[Source], measured: Measured) -> Rooms:
         found = measured.of(file, text)
         rooms[room].add(found)
         if room in PYTHON_ROOMS:
-            rooms["rooms"].add(found)
+            rooms[ratchet.ROOMS].add(found)
         if room in PYTHON_ROOMS or room == "lab":
             rooms[ALL].add(found)
     return rooms
@@ -208,6 +208,15 @@ def cell(value: float | None, form: str) -> str:
         return f"{'.':>10}"
     plain = f"{rounded:{form},}".removesuffix(".0")
     return f"{plain:>10}"
+
+
+def exceptions(rooms: Rooms) -> str:
+    """Where the exceptions are."""
+    lines = []
+    for name, found in rooms.items():
+        if name not in (ratchet.ROOMS, ALL):
+            lines += [f"{spot.where}: {spot.what}\n" for spot in found.exceptions]
+    return "".join(lines)
 
 
 def changes(before: dict[str, Row], now: dict[str, Row]) -> dict[str, Row]:
@@ -269,7 +278,7 @@ def main() -> int:
         old_rows = {room: row(room, found) for room, found in before.items()}
         sys.stdout.write(table(changes(old_rows, rows), CHANGE) + "\n")
     else:
-        sys.stdout.write(table(rows, "") + "\n")
+        sys.stdout.write(table(rows, "") + "\n" + exceptions(rooms))
     return 0
 
 
