@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from scripts import density, ratchet, size
-from scripts.density import Density, of_javascript, of_python
-from scripts.ratchet import FIGURES, NOISE, Figure
+from scripts.density import Density, Spot, of_javascript, of_python
+from scripts.ratchet import FIGURES, NESTED, NOISE, TUPLES, Figure
 
 ROOT = Path(__file__).parents[1]
 FILE = "views/new.py"
@@ -236,12 +236,17 @@ def test_the_three_worst_places_are_said() -> None:
     assert re.findall(r"views/new\.py:(\d+)", said) == ["6", "5", "4"]
 
 
-def test_one_construct_more_in_a_thousand_lines_of_a_room_never_fails_after_its_limits_were_written() -> None:
-    for before in range(20):
-        dense = "a, b = 1, 2\n" * before
-        limits = ratchet.new_limits(rooms_of(PLAIN * 3 + dense), {})
-        assert not list(ratchet.complaints(rooms_of(PLAIN * 3 + dense + "a, b = 1, 2\n"), limits))
-        assert list(ratchet.complaints(rooms_of(PLAIN * 3 + dense + "a, b = 1, 2\n" * 6), limits))
+@pytest.mark.parametrize("figure", [TUPLES, NESTED], ids=lambda figure: figure.key)
+def test_half_a_step_more_than_what_was_written_never_fails_and_two_steps_always_do(figure: Figure) -> None:
+    def room(number: float) -> dict[str, Density]:
+        spots = [Spot(1, f"{FILE}:1", "")] * round(number)
+        return {"views": Density(code=10_000, **{figure.spots: spots})}  # type: ignore[arg-type]
+
+    step = 10 * figure.step
+    for before in range(40):
+        limits = ratchet.new_limits(room(before), {})
+        assert not list(ratchet.complaints(room(before + 0.5 * step), limits))
+        assert list(ratchet.complaints(room(before + 2 * step), limits))
 
 
 def test_noise_is_limited_over_all_rooms() -> None:
