@@ -1,10 +1,12 @@
 """How dense a source is: tokens, long functions, and constructs that put several things on a line.
 
-Lines can be saved by denser code, tokens cannot. So tokens are counted, and what makes them hard to read.
+Lines can be saved by denser code, tokens cannot. So tokens are counted, and what makes them hard
+to read.
 
-A text (also an f-string, a template or a regular expression of JavaScript) is one token, on its first line. Comments,
-docstrings, line ends and indentation are none. A code line is a line with a token. Python's own `tokenize` is not
-used: it splits f-strings since 3.12, so figures would depend on the version, and it takes eight times as long.
+A text is one token, on its first line: also an f-string, and a template or a regular expression of
+JavaScript. Comments, docstrings, line ends and indentation are none. A code line is a line with a
+token. Python's own `tokenize` is not used. It splits f-strings since 3.12, so figures would depend
+on the version, and it takes eight times as long.
 """
 
 import ast
@@ -16,7 +18,7 @@ from operator import attrgetter
 from typing import Any, NamedTuple
 
 LONG_FUNCTION = 150
-"""Tokens of a function above which it is long. They are those of its signature, its body and functions inside it."""
+"""A function with more tokens is long. Its signature and functions inside it are counted."""
 LONG_LINE = 100
 WORST = 3
 NOISE = {"Flip", "MatrixRound", "PlaceRound", "SupportChannel", "PlanarChannel"}
@@ -70,7 +72,7 @@ class Language(NamedTuple):
 
 
 def template(depth: int) -> str:
-    """A pattern for templates of JavaScript, with templates and braces inside `${...}` down to some depth."""
+    """A pattern for templates of JavaScript, with others inside `${...}` down to some depth."""
     inside = "[^`{}]"
     if depth:
         inside = rf"(?:[^`{{}}]|\{{[^`{{}}]*\}}|{template(depth - 1)})"
@@ -114,7 +116,8 @@ JAVASCRIPT = Language(
     tokens=re.compile(
         r'""'
         r"|\.?\d(?:[eE][-+](?=\d)|[\w.])*|[\w$\#]+"
-        r"|\.\.\.|=>|\?\.(?!\d)|\?\?=?|\*\*=?|[=!]==?|>>>?=?|<<=?|&&=?|\|\|=?|\+\+|--|[-+*/%&|^<>]=|[^\s\w]"
+        r"|\.\.\.|=>|\?\.(?!\d)|\?\?=?|\*\*=?|[=!]==?|>>>?=?|<<=?|&&=?|\|\|=?|\+\+|--"
+        r"|[-+*/%&|^<>]=|[^\s\w]"
     ),
     exception=re.compile(r"//\s*dense:\s*\S"),
 )
@@ -145,20 +148,26 @@ def read_lines(text: str, language: Language) -> Lines:
     >>> read_lines("const x = /[/]'/.test(`a ${b ? `c` : 1}`); // 1 + 1", JAVASCRIPT).tokens
     [0, 10]
     """
-    excused = set()
+    excused: set[int] = set()
 
     def emptied(match: re.Match[str]) -> str:
-        found = match[0]
-        if not found.startswith(language.comments):
-            before = match.groupdict().get("before") or ""
-            return before + '""' + "\n" * found.count("\n", len(before))
-        if language.exception.match(found):
+        if language.exception.match(match[0]):
             excused.add(text.count("\n", 0, match.start()) + 1)
-        return "\n" * found.count("\n")
+        return without_content(match, language)
 
     emptied_text = language.texts.sub(emptied, text)
     counts = [len(language.tokens.findall(line)) for line in emptied_text.split("\n")]
     return Lines([0, *counts], excused)
+
+
+def without_content(match: re.Match[str], language: Language) -> str:
+    """An empty text for a text, and nothing for a comment. Lines after it keep their numbers."""
+    found = match[0]
+    if found.startswith(language.comments):
+        return "\n" * found.count("\n")
+    before = match.groupdict().get("before") or ""
+    inside = found.removeprefix(before)
+    return before + '""' + "\n" * inside.count("\n")
 
 
 def of_javascript(text: str, file: str) -> Density:
@@ -170,29 +179,38 @@ def of_lines(text: str, file: str, lines: Lines) -> Density:
     """Measure what can be seen without a parser."""
     density = Density(files=1, tokens=sum(lines.tokens))
     spots = []
-    for number, (line, tokens) in enumerate(zip(text.split("\n"), lines.tokens[1:], strict=True), 1):
-        if not tokens:
-            continue
-        where = f"{file}:{number}"
-        spots.append(Spot(tokens, where, f"{tokens} tokens"))
-        if number in lines.excused:
-            density.exceptions.append(Spot(tokens, where, line.strip()))
-        elif len(line) > LONG_LINE:
-            density.wide.append(Spot(len(line), where, f"{len(line)} columns"))
+    for number, line in enumerate(text.split("\n"), 1):
+        tokens = lines.tokens[number]
+        if tokens:
+            spot = Spot(tokens, f"{file}:{number}", f"{tokens} tokens")
+            spots.append(spot)
+            add_line(density, line, spot, number in lines.excused)
     density.code = len(spots)
     density.fullest = worst(spots)
     return density
 
 
+def add_line(density: Density, line: str, spot: Spot, excused: bool) -> None:
+    """Count a line that is an exception, or too long."""
+    columns = len(line)
+    if excused:
+        density.exceptions.append(spot._replace(what=line.strip()))
+    elif columns > LONG_LINE:
+        density.wide.append(Spot(columns, spot.where, f"{columns} columns"))
+
+
 def worst(spots: list[Spot]) -> list[Spot]:
-    """The few with most weight."""
-    return sorted(spots, key=attrgetter("weight"), reverse=True)[:WORST]
+    """The few lines with most weight."""
+    by_line: dict[str, Spot] = {}
+    for spot in sorted(spots, key=attrgetter("weight"), reverse=True):
+        by_line.setdefault(spot.where, spot)
+    return list(by_line.values())[:WORST]
 
 
 def of_python(text: str, file: str) -> Density:
     """Measure a file of Python."""
     lines = read_lines(text, PYTHON)
-    nodes = list(counted_nodes(ast.parse(text)))
+    nodes = list(counted_nodes(ast.parse(text, file)))
     for node in nodes:
         if is_docstring(node):
             for number in range(node.lineno, last_line(node) + 1):
@@ -208,6 +226,7 @@ def of_python(text: str, file: str) -> Density:
     return density
 
 
+Function = ast.FunctionDef | ast.AsyncFunctionDef
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 DISPLAYS = (ast.Tuple, ast.List)
@@ -228,7 +247,7 @@ def fields_with_nodes(kind: Any) -> tuple[str, ...]:
 
 
 def counted_nodes(tree: ast.AST) -> Iterator[Any]:
-    """Find what may be counted. `ast.walk` visits every name and sign, and takes four times as long."""
+    """Find what may be counted. `ast.walk` visits every name, and takes four times as long."""
     waiting = [tree]
     while waiting:
         node = waiting.pop()
@@ -255,7 +274,7 @@ def is_docstring(node: ast.AST) -> bool:
     return isinstance(node.value.value, str)
 
 
-def add_function(density: Density, node: ast.FunctionDef | ast.AsyncFunctionDef, file: str, lines: Lines) -> None:
+def add_function(density: Density, node: Function, file: str, lines: Lines) -> None:
     """Count a function. What excuses it stands at its signature, not in its body."""
     density.functions += 1
     size = lines.between(node.lineno, last_line(node))
@@ -308,7 +327,8 @@ def assigns_several(node: ast.Assign) -> bool:
 def is_nested(node: ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp) -> bool:
     """Whether a comprehension has two `for`, or another one inside.
 
-    >>> [is_nested(node.value) for node in ast.parse("[x for x in y]; {x for y in z for x in y}").body]
+    >>> source = "[x for x in y]; {x for y in z for x in y}"
+    >>> [is_nested(node.value) for node in ast.parse(source).body]
     [False, True]
     """
     if len(node.generators) > 1:

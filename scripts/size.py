@@ -1,21 +1,24 @@
 """The size of the project as a reader pays for it: `make size`, or `python -m scripts.size`.
 
-A row is a room, a column a figure. Tokens are printed, and have no limit. `--check` (part of `make check`) fails if a
-figure of a room is above its limit in `scripts/size.json`; `--write` lowers limits to what the rooms are now.
+A row is a room, a column a figure. Tokens are printed, and have no limit. `--check` (part of
+`make check`) fails if a figure of a room is above its limit in `scripts/size.json`. `--write`
+lowers limits to what the rooms are now.
 
-Columns: files; code lines; tokens; functions; functions of more than 150 tokens; tokens a code line; per cent of
-functions above 150 tokens; per 1,000 code lines assignments of several values, conditional expressions and nested
-comprehensions; per cent of code lines above 100 columns; exceptions (`# dense: why`); `isinstance` of kinds of noise.
+Columns: files; code lines; tokens; functions; functions of more than 150 tokens; tokens a code
+line; per cent of functions above 150 tokens; per 1,000 code lines assignments of several values,
+conditional expressions and nested comprehensions; per cent of code lines above 100 columns;
+exceptions (`# dense: why`); `isinstance` of kinds of noise.
 """
 
 import gc
 import hashlib
 import io
 import json
+import os
 import subprocess
 import sys
 import tarfile
-from argparse import ArgumentParser
+from argparse import ArgumentParser, Namespace
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -59,7 +62,8 @@ Source = tuple[str, str]
 def room_of(file: str) -> str | None:
     """The room that a file is counted in, if in any.
 
-    >>> [room_of(file) for file in ("views/runner.py", "pages/assets/js/map.js", "pages/assets/vendor/d3.js")]
+    >>> files = ("views/runner.py", "pages/assets/js/map.js", "pages/assets/vendor/d3.js")
+    >>> [room_of(file) for file in files]
     ['views', 'JavaScript of pages', None]
     """
     if file.endswith(".py"):
@@ -104,7 +108,7 @@ class Measured:
         self.file = file
         self.before = self.read()
         self.now: dict[str, Any] = {}
-        self.rules = Path(density.__file__).read_bytes()
+        self.rules = Path(density.__file__).read_bytes() + Path(__file__).read_bytes()
 
     def read(self) -> dict[str, Any]:
         """What was kept. A file that cannot be read is as good as none."""
@@ -115,10 +119,10 @@ class Measured:
         return kept
 
     def write(self) -> None:
-        """Keep what was measured now. Another process may read it at the same time."""
+        """Keep what was measured now. Others may read or write at the same time."""
         if self.now == self.before or not self.file.parent.is_dir():
             return
-        beside = self.file.with_suffix(".new")
+        beside = self.file.with_suffix(f".{os.getpid()}")
         beside.write_text(json.dumps(self.now))
         beside.replace(self.file)
 
@@ -186,7 +190,8 @@ def row(room: str, found: Density) -> Row:
 def table(rows: dict[str, Row], form: str) -> str:
     """Rows under the heads of their columns.
 
-    >>> print(table({"views": {"code": 2_110.0, "tokens": 20_324.0}, "JavaScript": {"tokens": 7.5}}, ""))
+    >>> views = {"code": 2_110.0, "tokens": 20_324.0}
+    >>> print(table({"views": views, "JavaScript": {"tokens": 7.5}}, ""))
                                    code    tokens
     views                         2,110    20,324
     JavaScript                                7.5
@@ -231,16 +236,17 @@ def changes(before: dict[str, Row], now: dict[str, Row]) -> dict[str, Row]:
     return found
 
 
+WHAT_ELSE = """\
+`make size COMPARE=HEAD` shows what your change did. If plain code was deleted or moved to another
+room, write the new limit into scripts/size.json by hand, and say so in the commit."""
+
+
 def check(rooms: Rooms, limits_file: Path) -> int:
     """Say what is above its limit."""
     said = list(ratchet.complaints(rooms, ratchet.read(limits_file)))
     if not said:
         return 0
-    said.append(
-        "`make size COMPARE=HEAD` shows what your change did. If plain code was deleted or moved to another room,\n"
-        "write the new limit into scripts/size.json by hand, and give the reason in the commit."
-    )
-    sys.stderr.write("\n".join(said) + "\n")
+    sys.stderr.write("\n".join([*said, WHAT_ELSE]) + "\n")
     return 1
 
 
@@ -251,15 +257,39 @@ def lower(rooms: Rooms, limits_file: Path) -> int:
     return check(rooms, limits_file)
 
 
-def main() -> int:
-    """Print the table, or do what is asked."""
+def arguments() -> Namespace:
+    """What is asked."""
     parser = ArgumentParser(prog="python -m scripts.size", description=__doc__.partition("\n")[0])
     wanted = parser.add_mutually_exclusive_group()
     wanted.add_argument("--json", action="store_true", help="the table as JSON")
     wanted.add_argument("--compare", metavar="COMMIT", help="what is more or less than in a commit")
     wanted.add_argument("--check", action="store_true", help="fail if a figure is above its limit")
-    wanted.add_argument("--write", action="store_true", help="lower limits to what the rooms are now")
-    given = parser.parse_args()
+    wanted.add_argument("--write", action="store_true", help="lower limits to what is there now")
+    return parser.parse_args()
+
+
+def rows_of(rooms: Rooms) -> dict[str, Row]:
+    """The table."""
+    return {room: row(room, found) for room, found in rooms.items()}
+
+
+def with_keys(rows: dict[str, Row]) -> dict[str, Row]:
+    """The table with the names that figures have in `scripts/size.json`.
+
+    >>> with_keys({"views": {"code": 10, "tok/line": 7.5}})
+    {'views': {'code': 10, 'tokens_per_line': 7.5}}
+    """
+    keys = {figure.title: figure.key for figure in (*FIGURES, NOISE)}
+    keys[">150"] = "long_functions"
+    named = {}
+    for room, shown in rows.items():
+        named[room] = {keys.get(title, title): value for title, value in shown.items()}
+    return named
+
+
+def main() -> int:
+    """Print the table, or do what is asked."""
+    given = arguments()
     gc.disable()  # trees of sources have no circles, and looking for some takes a third of the time
     measured = Measured(KEPT)
     rooms = measure(sources_here(ROOT), measured)
@@ -271,15 +301,20 @@ def main() -> int:
         return check(rooms, LIMITS)
     if given.write:
         return lower(rooms, LIMITS)
-    rows = {room: row(room, found) for room, found in rooms.items()}
-    if given.json:
-        sys.stdout.write(json.dumps(rows, indent=1) + "\n")
-    elif given.compare:
-        old_rows = {room: row(room, found) for room, found in before.items()}
-        sys.stdout.write(table(changes(old_rows, rows), CHANGE) + "\n")
-    else:
-        sys.stdout.write(table(rows, "") + "\n" + exceptions(rooms))
+    print_rooms(rooms, before, given.json)
     return 0
+
+
+def print_rooms(rooms: Rooms, before: Rooms, as_json: bool) -> None:
+    """Print the table, or how it differs from the one before."""
+    rows = rows_of(rooms)
+    if as_json:
+        printed = json.dumps(with_keys(rows), indent=1) + "\n"
+    elif before:
+        printed = table(changes(rows_of(before), rows), CHANGE) + "\n"
+    else:
+        printed = table(rows, "") + "\n" + exceptions(rooms)
+    sys.stdout.write(printed)
 
 
 if __name__ == "__main__":
