@@ -8,14 +8,14 @@ export OPENBLAS_NUM_THREADS ?= 1
 # Compiled modules are kept, or every process of the tests would compile them anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-long check servers mutants chaos chaos-gateways edge-chaos drills attacks deploy-test bench dist fresh lines clean
+.PHONY: demo test test-long check servers mutants chaos chaos-gateways edge-chaos drills attacks deploy-test bench dist fresh lines size clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make demo    run the festival week end to end in one process"
 	@echo "make test    every check, and every test that is not long"
 	@echo "make test-long  the tests that take long by nature (LONG=pages: one part of them)"
-	@echo "make check   formatting, lint, types, layers (no tests)"
+	@echo "make check   formatting, lint, types, layers, density (no tests)"
 	@echo "make mutants changes of one token, at random, that no test notices (about an hour for a hundred; it can be resumed)"
 	@echo "make chaos   a hundred faults of workers, brokers, logs, disks and Redis, and a recount (about an hour)"
 	@echo "make chaos-gateways  the same for gateways: 10,000 reports of 50 devices (minutes)"
@@ -25,6 +25,7 @@ help:
 	@echo "make deploy-test   image, compose, manifests, alerts: run, not only read (many minutes)"
 	@echo "make bench   benchmarks: ratios measured side by side"
 	@echo "make dist    wheels and an npm package, in dist"
+	@echo "make size    tokens and density by room (WRITE=1 lowers the limits, COMPARE=COMMIT shows what changed)"
 	@echo "make fresh   demo and tests in a fresh clone with an empty environment"
 
 # uv, where there is one, is quicker than pip. Both show how far they are.
@@ -66,6 +67,7 @@ check: .venv/ready-dev
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
+	$(BIN)/python -m scripts.size --check
 
 # Real servers for the tests: Java, Maven and Redis installed where possible, Kafka fetched once into the cache.
 servers: .venv/ready-dev
@@ -134,6 +136,10 @@ fresh:
 count = $$(git ls-files '*.py' | grep -E '^($(1))/' | xargs cat | wc -l)
 lines:
 	@echo "$(call count,$(ROOMS)) lines of Python in the rooms without the lab, $(call count,lab) in the lab, $(call count,$(ROOMS)|lab) with the lab, $(call count,tests) in the tests"
+
+# What a reader pays, by room. `make check` fails if a room gets denser than scripts/size.json allows.
+size: | .venv/bin/python
+	@$(BIN)/python -m scripts.size $(if $(WRITE),--write) $(if $(COMPARE),--compare $(COMPARE))
 
 clean:
 	rm -rf .venv build dist *.egg-info

@@ -113,7 +113,7 @@ def test_make_test_checks_everything_and_leaves_only_long_tests_out() -> None:
     ran = (ROOT / ".ci" / "run").read_text().splitlines()
     assert ran[-2:] == ["time make test", "time make test-long LONG=--touched"], "what a change must pass"
     expanded = done("make", "--just-print", "--old-file=.venv/ready", "test")
-    for tool in ("ruff check .", "ruff format --check .", "mypy", "lint-imports"):
+    for tool in ("ruff check .", "ruff format --check .", "mypy", "lint-imports", "scripts.size --check"):
         assert tool in expanded
     tests = [line.partition(" -m pytest ")[2].split() for line in expanded.splitlines() if " -m pytest " in line]
     everything = ["-n", "3", "--dist", "loadgroup", "--durations", "100"]

@@ -1,0 +1,1 @@
+"""What people who work on the project run, and nobody installs."""
