@@ -24,8 +24,9 @@ from hearsay.serving.running import Exposure, run
 from hearsay.serving.try_page import try_pages
 from hearsay.survey_files import counted_at, read_survey
 from protocols.errors import DeliveryError, StateError, SurveyDefect, SurveyError
+from protocols.planning import error_of_usual_noise
 from protocols.scheme import Scheme
-from protocols.survey import Survey
+from protocols.survey import Survey, undecided
 from protocols.wire import CLOCK, FRAME, Clock, collectable, encode_clock, last_due, named
 from stream_app.local import EmbeddedApp
 from views.local import ViewsBeside
@@ -196,6 +197,19 @@ def read_surveys(files: Sequence[Path], directory: Path) -> tuple[list[Scheme], 
     return schemes, {name: defect.message for name, defect in defects.items()}
 
 
+def _require_decided_presence(survey: Survey) -> None:
+    """Refuse a survey that does not say whether its numbers have noise, or which exact ones are shown."""
+    if not survey.presence_is_decided:
+        raise undecided(survey.id, error_of_usual_noise(survey))
+    if survey.version == 2 and survey.presence_epsilon is None and "minimum" not in survey.model_fields_set:
+        raise SurveyError(
+            f"survey {survey.id!r} names no minimum: results of a single person's report would be published",
+            "write presence_epsilon: 1, which protects whether a device reported; or minimum: 20, which hides numbers "
+            "of fewer than 20 reports, but not how many devices stayed away; or minimum: 0, which publishes every "
+            "number. Only minimum: 0 keeps the fingerprint of a survey that runs",
+        )
+
+
 def serve_surveys(
     schemes: Sequence[Scheme],
     directory: Path,
@@ -215,13 +229,7 @@ def serve_surveys(
                 f"survey {survey.id!r} has clock: source, and devices cannot close periods",
                 "give it clock: wall, and an id of its own",
             )
-        if "minimum" not in survey.model_fields_set:
-            raise SurveyError(
-                f"survey {survey.id!r} names no minimum: results of a single person's report would be published",
-                "write minimum: 20, which hides numbers of fewer than 20 reports, but not how many devices "
-                "stayed away; or minimum: 0, which publishes every number, and keeps the fingerprint of a survey "
-                "that runs",
-            )
+        _require_decided_presence(survey)
         data.check_destination(survey.id, THIS_PROCESS)
     served = {scheme.survey.id: scheme for scheme in schemes}
     views = ViewsBeside([data.results])

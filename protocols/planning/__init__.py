@@ -6,4 +6,4 @@ from protocols.planning.chances import Chance, chance_of_readers, chances, facto
 from protocols.planning.links import gap_bits
 from protocols.planning.plan import DEVICES, AttributePlan, NoisePlan, Plan, plan
 from protocols.planning.precision import DRIFTS, PrecisionPlan, SharesPlan, told_apart, widest_interval
-from protocols.planning.presence import PresencePlan
+from protocols.planning.presence import PresencePlan, error_of_usual_noise

@@ -5,9 +5,10 @@ from math import ceil, exp, hypot, sqrt
 
 from protocols.planning.precision import PrecisionPlan
 from protocols.privacy.geometric import noise_quantile
-from protocols.privacy.presence import PresenceNoise, SeriesName, share_variance
+from protocols.privacy.presence import REPORTS, PresenceNoise, SeriesName, share_variance
 from protocols.scheme import Scheme
 from protocols.survey.calendar import DAY
+from protocols.survey.model import Survey
 from protocols.survey.names import Told
 
 CONFIDENCE = 0.95
@@ -90,6 +91,21 @@ def presence_plan(
         losses=losses,
         attributes=_attributes(scheme, noise, precisions, error) if noise.released.tables else {},
     )
+
+
+def error_of_usual_noise(survey: Survey) -> int | None:
+    """By how much a number of a period would be wrong (95 %) with `presence_epsilon: 1`; None where that is refused.
+
+    >>> from protocols.survey_text import parse_survey
+    >>> error_of_usual_noise(parse_survey('''{id: s, start: 2026-01-01T00:00:00Z, period: 1d, eps: 1,
+    ...     visitors: calendar, attributes: [{name: a, values: [x, y]}]}'''))
+    27
+    """
+    if any(attribute.placed for attribute in survey.attributes):
+        return None
+    noised = Scheme(survey.model_copy(update={"presence_epsilon": 1.0, "publish_from": None}))
+    assert noised.presence is not None
+    return noise_quantile((noised.presence.scales[REPORTS],), CONFIDENCE)
 
 
 def _series(noise: PresenceNoise, name: SeriesName, devices: int) -> SeriesPlan:

@@ -18,10 +18,12 @@ from playwright.sync_api import Browser, Page, expect
 
 from gateway.service import Senders
 from hearsay.data_directory import DataDirectory
+from hearsay.serving import embedded_log
 from hearsay.serving.embedded_log import EmbeddedLog, serve_surveys
 from hearsay.serving.running import Exposure
 from hearsay.serving.try_page import try_pages
 from protocols.errors import SurveyError
+from protocols.planning import error_of_usual_noise
 from protocols.scheme import Scheme
 from protocols.survey_text import format_survey, parse_survey
 from stream_app.local.log import LocalLog
@@ -168,6 +170,22 @@ def test_a_survey_that_names_no_minimum_is_not_served_and_0_is_written_where_it_
     assert "\n# minimum: 0\n" in format_survey(unnamed)
     assert "\nminimum: 0\n" in format_survey(parse_survey(text))
     assert Scheme(unnamed).fingerprint == Scheme(parse_survey(text)).fingerprint
+
+
+def test_version_3_has_no_default_of_what_is_published_of_presence(tmp_path: Path) -> None:
+    """The refusal has both lines, with the noise of this survey."""
+    text = SURVEY.format(start="2026-01-01T00:00:00Z").replace("minimum: 0\n", "")
+    neither = parse_survey(text.replace("horizon:", "lookback:"), version=3)
+    with pytest.raises(SurveyError, match="does not say whether") as refused:
+        serve_surveys([Scheme(neither)], tmp_path / "data", Exposure("127.0.0.1", 0), print)
+    hint = str(refused.value.hint)
+    assert "presence_epsilon: 1 " in hint and "publish_from: 20 " in hint
+    assert f"± {error_of_usual_noise(neither):,} devices" in hint
+
+
+def test_with_noise_on_presence_no_minimum_is_asked_for() -> None:
+    text = SURVEY.format(start="2026-01-01T00:00:00Z").replace("minimum: 0\n", "presence_epsilon: 1\n")
+    embedded_log._require_decided_presence(parse_survey(text))
 
 
 NOW = "2026-01-01T12:00:00Z"
