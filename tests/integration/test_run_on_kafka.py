@@ -385,6 +385,7 @@ def test_a_published_survey_keeps_the_version_of_its_terms(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Failure would look like: after an upgrade nobody can change the title of a survey that runs."""
+    monkeypatch.chdir(tmp_path)  # what runs have left in the folder of the checkout is counted there
     file, later = tmp_path / "survey.yaml", tmp_path / "later.yaml"
     file.write_text(example_text("mobility-week"))
     before = json.loads(type_in("survey", "publish", str(file), "--json").stdout)
