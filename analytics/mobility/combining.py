@@ -14,6 +14,7 @@ import numpy as np
 from analytics.estimation.estimates import Estimates, ratio
 from analytics.mobility.model import (
     PARTS,
+    VISITS,
     AttributeReport,
     Change,
     Changes,
@@ -29,7 +30,6 @@ from analytics.windows.calendar import Window, comparable, same_phase
 from protocols.arrays import Whole
 
 KINDS = get_args(Kind)
-VISITS = "all reports in the window"
 
 
 @dataclass(frozen=True, eq=False)

@@ -23,6 +23,7 @@ Unfinished = Literal["day so far", "week so far", "month so far", "year so far",
 Kind = Literal["period", "hour", "day", "week", "month", "year", "rolling", "cumulative", Unfinished]
 Suppression = Literal["minimum", "difference"]  # the latter in reports of release 0.2
 Counted = Literal["value in the period", "first value in the window", "all reports in the window"]
+VISITS: Counted = "all reports in the window"
 Role = Literal["plain", "area", "dwell", "amount", "transition", "cross"]
 
 
@@ -251,7 +252,7 @@ class WindowReport(ResultModel):
 
     def counted_by(self, part: AttributeReport) -> Quantity | None:
         """What shares of an attribute are shares of: different devices, or visits."""
-        return self.visits if part.counted == "all reports in the window" else self.visitors
+        return self.visits if part.counted == VISITS else self.visitors
 
     @property
     def open(self) -> bool:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -9,7 +10,7 @@ from analytics.estimation.estimates import Estimates, exact
 from analytics.estimation.noised import released_number
 from analytics.estimation.votes import CellNoise
 from analytics.mobility.answers import Answers
-from analytics.mobility.model import Counted
+from analytics.mobility.model import VISITS, Counted
 from analytics.windows import Table, Tables, Window, WindowNumbers, triangle_windows
 from protocols.privacy import REPORTS, SeriesName
 from protocols.scheme import Scheme
@@ -74,7 +75,7 @@ class ReleasedWindows:
         """What the answers of a window are counted by."""
         if window.kind == "period":
             return "value in the period"
-        return "first value in the window" if window.firsts else "all reports in the window"
+        return "first value in the window" if window.firsts else VISITS
 
     def visits(self, window: WindowNumbers) -> Estimates | None:
         """All reports of a window of several periods, as far as their answers are released."""
@@ -103,12 +104,18 @@ class ReleasedWindows:
         periods = max(table.periods for table in window.visits.values())
         return Estimates(*(part / periods for part in visits.parts))
 
-    def is_run(self, window: WindowNumbers) -> bool:
-        """Whether a window is one of the triangle, which surveys with exact numbers by gaps have."""
-        if self.scheme.survey.visitors is not None or self.scheme.presence is not None:
-            return False
-        near = range(max(0, self.period - self.scheme.survey.horizon + 1), self.period + 1)
-        return Window(window.first, self.period) in triangle_windows(self.scheme.survey, near)
+    def is_rolling(self, window: WindowNumbers) -> bool:
+        """Whether a window is one of the last days; its kind is the name of the series."""
+        return window.kind in {rolling.name for rolling in self.scheme.survey.released.rolling}
+
+    @cached_property
+    def triangle(self) -> list[Window]:
+        """The runs that end with the period, which surveys with exact numbers by gaps have."""
+        survey = self.scheme.survey
+        if survey.visitors is not None or survey.presence_epsilon is not None:
+            return []
+        near = range(max(0, self.period - survey.horizon + 1), self.period + 1)
+        return [run for run in triangle_windows(survey, near) if run.last == self.period]
 
 
 def _mean(table: Table) -> Table:

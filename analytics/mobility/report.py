@@ -12,6 +12,7 @@ from analytics.mobility.answers import Answers
 from analytics.mobility.attributes import asked_attribute, attribute_report
 from analytics.mobility.count_history import CountHistory
 from analytics.mobility.model import (
+    VISITS,
     AttributeReport,
     Counted,
     Gaps,
@@ -51,11 +52,11 @@ def mobility_report(history: CountHistory, estimated: Mapping[str, Answers] | No
 def released_report(released: ReleasedWindows) -> MobilityReport:
     """The report of a period where windows are released, and not counts by gap or flags."""
     found: dict[int, WindowReport] = {}
-    runs = {window.first: window for window in released.windows}
+    by_first = {window.first: window for window in released.windows}
     for window in released.windows:
         if window.kind != "run":
             found.setdefault(window.first, _released_window(released, window))
-    triangle = tuple(_run(released, window) for window in runs.values() if released.is_run(window))
+    triangle = tuple(_run(released, by_first[run.first]) for run in released.triangle if run.first in by_first)
     report = _report(released.scheme, found.values(), triangle)
     return report.model_copy(update={"schema_version": OF_RELEASED})
 
@@ -139,7 +140,7 @@ def _exactly(number: int) -> Any:
 
 def _released_window(released: ReleasedWindows, window: WindowNumbers) -> WindowReport:
     scheme = released.scheme
-    kind = "rolling" if window.kind.startswith("last ") else window.kind
+    kind = "rolling" if released.is_rolling(window) else window.kind
     header = _header(scheme, Window(window.first, released.period), kind)
     numbers = {name: _published(released.number(window, name)) for name in ("visitors", "new", "returning")}
     published: dict[str, Any] = {
@@ -158,7 +159,7 @@ def _released_window(released: ReleasedWindows, window: WindowNumbers) -> Window
 
 def _with_periods(part: AttributeReport, window: WindowNumbers) -> AttributeReport:
     """The same, with the number of periods whose answers it has, where it has those of all reports."""
-    table = window.visits.get(part.name) if part.counted == "all reports in the window" else None
+    table = window.visits.get(part.name) if part.counted == VISITS else None
     return part if table is None else part.model_copy(update={"periods": table.periods})
 
 

@@ -1,7 +1,7 @@
 """Which windows contain a period, by the terms and the calendar alone.
 
 calendar units     surveys with `visitors`: their own. Surveys by gaps that have noise: whole days and weeks
-rolling windows    surveys by gaps that have noise: the last so many days
+rolling windows    surveys by gaps that have noise: the last N days
 since              surveys by gaps with exact numbers: all periods since one with which some window begins
 """
 
@@ -59,7 +59,7 @@ def unit_around(survey: Survey, unit: str, period: int) -> Window | None:
 def rolling_around(survey: Survey, rolling: RollingWindow, period: int) -> list[Window]:
     """The rolling windows that contain a period, from the first that is whole on.
 
-    They end with a day: every so many days, counted from the first whole day of the survey. With periods of several
+    They end with a day: every `every` days, counted from the first whole day of the survey. With periods of several
     days, they end with a period.
 
     >>> from protocols.survey_text import parse_survey
@@ -82,14 +82,14 @@ def rolling_around(survey: Survey, rolling: RollingWindow, period: int) -> list[
 
 
 class _Step(NamedTuple):
-    """A day, or a longer period: the how manieth it is of the survey, and the period with which it begins."""
+    """A day, or a longer period: its number since the survey began, and the period with which it begins."""
 
     number: int
     period: int
 
 
 def _steps(survey: Survey, days: int) -> int:
-    """How many steps so many days are."""
+    """The number of steps in this number of days."""
     return days * DAY // max(survey.period, DAY)
 
 

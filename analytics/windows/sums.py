@@ -20,7 +20,7 @@ By = Mapping[str, Any]
 
 @dataclass(frozen=True, eq=False)
 class WindowSum:
-    """The first reports of a window through a period: by question, so many devices answered it, and so many new ones.
+    """The first reports of a window through a period: by question, how many devices answered it, and how many are new.
 
     `N` are their supports, where answers of first reports are published. `visits` are the released tables of the
     window's periods. `late` and `refused` rows are not counted.

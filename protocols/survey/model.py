@@ -26,7 +26,7 @@ from protocols.survey.calendar import DAY, HOUR, Calendar, TimeZone, Unit, Visit
 from protocols.survey.crosses import Cross, check_cross, crossed, shares_of
 from protocols.survey.html import html_table
 from protocols.survey.names import Duration, Strict, Text, format_duration
-from protocols.survey.released import Released, ReleasedOf
+from protocols.survey.released import RELEASED_OF, Released, ReleasedOf
 from protocols.survey.sets import check_set, check_thresholds, padded, thresholds
 from protocols.survey.versions import (
     MOST_WINDOWS,
@@ -118,9 +118,9 @@ class Survey(Strict):
     publish_from: int | None = Field(None, ge=0, le=MOST_HIDDEN)
     memo_cap: int | None = Field(None, ge=1, le=MAX_VALUES)
     presence_epsilon: Annotated[float, Field(ge=MIN_EPS, le=MAX_EPS), BeforeValidator(_budget)] | None = None
-    numbers: tuple[ReleasedOf, ...] | None = Field(None, min_length=1)
-    new: tuple[ReleasedOf, ...] | None = None
-    tables: tuple[ReleasedOf, ...] | None = None
+    numbers: tuple[ReleasedOf, ...] | None = Field(None, min_length=1, max_length=len(RELEASED_OF))
+    new: tuple[ReleasedOf, ...] | None = Field(None, max_length=len(RELEASED_OF))
+    tables: tuple[ReleasedOf, ...] | None = Field(None, max_length=len(RELEASED_OF))
     rolling: tuple[Rolling, ...] | None = Field(None, max_length=MOST_WINDOWS)
     central: Central | None = None
     devices: int | None = Field(None, ge=1, le=10**10)
